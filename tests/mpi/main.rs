@@ -12,6 +12,7 @@ mod gossip;
 mod kernels;
 mod platforms;
 mod proxy;
+mod races_in_c;
 mod recovering;
 mod refusals;
 mod saved;

@@ -28,7 +28,7 @@ pub fn check_by<R: Send>(
     climb: Climb,
     program: impl FnOnce() -> R + Send,
 ) -> (R, Report) {
-    let known = Known::new(Run::new(climb, Location::caller()));
+    let known = Known::new(Run::new(climb, Location::caller().into()));
     let run = known.run();
     let result = pool.install(|| {
         let _back = here::enter(run, Step { node: ROOT, place: 0, phase: FIRST_PHASE });

@@ -7,6 +7,7 @@ use std::panic::Location;
 use tidings_fork_join as pool;
 
 use crate::here::{self, Task};
+use crate::sites::Site;
 
 /// [`tidings_fork_join::join`].
 #[track_caller]
@@ -17,7 +18,18 @@ where
     RA: Send,
     RB: Send,
 {
-    match here::fork(Location::caller()) {
+    join_at(Location::caller().into(), first, second)
+}
+
+/// [`join`] at a place that the caller states: for programs in other languages.
+pub fn join_at<A, B, RA, RB>(site: Site, first: A, second: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    match here::fork(site) {
         Some((_back, task)) => pool::join(first, || task.run(second)),
         None => pool::join(first, second),
     }
@@ -34,7 +46,7 @@ pub struct Scope<'a, 'scope> {
 /// [`tidings_fork_join::scope`].
 #[track_caller]
 pub fn scope<'scope, R: Send>(body: impl FnOnce(Scope<'_, 'scope>) -> R + Send) -> R {
-    let site = Location::caller();
+    let site = Site::from(Location::caller());
     let finish = here::finish(site);
     let node = finish.as_ref().and_then(|_| here::with(|_, step, _| step.node));
     // Its body may run elsewhere if this thread is in no pool; a checked run is in one.
@@ -46,7 +58,7 @@ impl<'scope> Scope<'_, 'scope> {
     #[track_caller]
     pub fn spawn(self, work: impl FnOnce(Scope<'_, 'scope>) + Send + 'scope) {
         self.look_out();
-        let (task, finish) = (Task::fork(Location::caller()), self.finish);
+        let (task, finish) = (Task::fork(Location::caller().into()), self.finish);
         self.inner.spawn(move |inner| within(task.as_ref(), || work(Scope { inner, finish })));
     }
 
@@ -58,7 +70,7 @@ impl<'scope> Scope<'_, 'scope> {
         rest: impl FnOnce(Scope<'_, 'scope>) + Send + 'scope,
     ) {
         self.look_out();
-        let (site, finish) = (Location::caller(), self.finish);
+        let (site, finish) = (Site::from(Location::caller()), self.finish);
         let (first, second) = (Task::fork(site), Task::fork(site));
         self.inner.spawn_first(
             move |inner| within(first.as_ref(), || job(Scope { inner, finish })),
@@ -87,7 +99,7 @@ fn within<R>(task: Option<&Task>, work: impl FnOnce() -> R) -> R {
 /// [`tidings_fork_join::for_each`]: each call is a task of its own.
 #[track_caller]
 pub fn for_each(range: Range<usize>, body: impl Fn(usize) + Sync) {
-    let site = Location::caller();
+    let site = Site::from(Location::caller());
     let finish = here::finish(site);
     let forks = finish.as_ref().map(|_| range.clone().map_while(|_| Task::fork(site)));
     let tasks: Vec<Task> = forks.into_iter().flatten().collect();

@@ -9,11 +9,11 @@
 //! each fork and access, threads would wait for each other's caches most of the time.
 
 use std::cell::{Cell, RefCell};
-use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::run::Run;
+use crate::sites::Site;
 use crate::tally::Tally;
 use crate::tree::{Kind as Of, Node, Room, Step, Tree};
 
@@ -154,7 +154,7 @@ pub(crate) fn enter(run: &Arc<Run>, step: Step) -> Back {
 }
 
 /// Adds a finish where the thread is, and is within it until the result is dropped.
-pub(crate) fn finish(site: &'static Location<'static>) -> Option<Back> {
+pub(crate) fn finish(site: Site) -> Option<Back> {
     HERE.with(|here| {
         let run = here.run.borrow();
         let add = |tree: &Tree, room: &mut Room, step| tree.add(room, Of::Finish, step, site);
@@ -166,7 +166,7 @@ pub(crate) fn finish(site: &'static Location<'static>) -> Option<Back> {
 }
 
 /// Adds a finish with a task that is forked there at once, as [`finish`] and [`Task::fork`] do.
-pub(crate) fn fork(site: &'static Location<'static>) -> Option<(Back, Task)> {
+pub(crate) fn fork(site: Site) -> Option<(Back, Task)> {
     HERE.with(|here| {
         let run = here.run.borrow();
         let run = run.as_ref()?;
@@ -190,7 +190,7 @@ pub(crate) struct Task {
 
 impl Task {
     /// A new one, forked where the thread is, if that works for a checked run.
-    pub(crate) fn fork(site: &'static Location<'static>) -> Option<Self> {
+    pub(crate) fn fork(site: Site) -> Option<Self> {
         HERE.with(|here| {
             let run = here.run.borrow();
             let run = run.as_ref()?;

@@ -21,7 +21,7 @@
 //!
 //! A program forks by [`join`], [`scope`] and [`for_each`], which are those of `tidings-fork-join`
 //! and cost almost nothing more where no run is checked, and shares [`Tracked`] values or declares
-//! its accesses to memory ([`memory`]).
+//! its accesses to memory ([`memory`]). Code in C declares its own (`crates/races-ffi`).
 //!
 //! # What it does not see
 //!
@@ -48,8 +48,9 @@ mod tree;
 pub mod memory;
 
 pub use check::{check, check_by, check_inputs};
-pub use fork::{Scope, for_each, join, scope};
+pub use fork::{Scope, for_each, join, join_at, scope};
 pub use report::{Counts, Race, Report, Side};
 pub use shadow::Kind;
+pub use sites::{Foreign, Site};
 pub use tracked::Tracked;
 pub use tree::Climb;

@@ -13,16 +13,17 @@ use std::panic::Location;
 use crate::granules::{GRANULE, Granule};
 use crate::here;
 use crate::shadow::{Access, Kind, Shadow};
+use crate::sites::Site;
 
 /// Declares an access to a value. Outside a checked run it does nothing.
 #[track_caller]
 pub fn declare<T: ?Sized>(kind: Kind, value: &T) {
     let address = core::ptr::from_ref(value).cast::<u8>() as usize;
-    declare_bytes(kind, address, size_of_val(value), Location::caller());
+    declare_bytes(kind, address, size_of_val(value), Location::caller().into());
 }
 
 /// Declares an access to so many bytes from an address on.
-pub fn declare_bytes(kind: Kind, address: usize, bytes: usize, site: &'static Location<'static>) {
+pub fn declare_bytes(kind: Kind, address: usize, bytes: usize, site: Site) {
     let end = address.saturating_add(bytes);
     here::with(|run, step, tally| {
         let mut first = None;
@@ -47,8 +48,12 @@ pub fn declare_bytes(kind: Kind, address: usize, bytes: usize, site: &'static Lo
 
 /// Forgets what was declared of a value, which is about to be given back.
 pub fn forget<T: ?Sized>(value: &T) {
-    let address = core::ptr::from_ref(value).cast::<u8>() as usize;
-    let end = address.saturating_add(size_of_val(value));
+    forget_bytes(core::ptr::from_ref(value).cast::<u8>() as usize, size_of_val(value));
+}
+
+/// Forgets what was declared of so many bytes from an address on.
+pub fn forget_bytes(address: usize, bytes: usize) {
+    let end = address.saturating_add(bytes);
     here::with(|run, _, _| {
         for granule in address / GRANULE..end.div_ceil(GRANULE) {
             let (begin, mut shard) = (granule * GRANULE, run.memory.shard(granule));

@@ -1,9 +1,9 @@
 //! Reports: which accesses are in a race, and why they may be parallel.
 
 use core::fmt;
-use std::panic::Location;
 
 use crate::shadow::{Access, Conflict, Kind};
+use crate::sites::Site;
 use crate::tree::{Kind as Of, Node, Tree};
 
 /// What a checked run has shown.
@@ -41,7 +41,7 @@ pub struct Race {
     /// The other.
     pub later: Side,
     /// What both are below: the fork or scope that lets them be parallel.
-    pub ancestor: &'static Location<'static>,
+    pub ancestor: Site,
 }
 
 /// An access, and how the program came to it.
@@ -50,9 +50,9 @@ pub struct Side {
     /// What it does.
     pub kind: Kind,
     /// Where it is in the program.
-    pub site: &'static Location<'static>,
+    pub site: Site,
     /// The tasks between the common ancestor and it, from above: where each was forked or spawned.
-    pub tasks: Vec<&'static Location<'static>>,
+    pub tasks: Vec<Site>,
 }
 
 impl Race {

@@ -1,12 +1,12 @@
 //! A checked run: its tree, the races that were found, and what its threads have counted.
 
-use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::granules::Granules;
 use crate::report::{Counts, Race, Report};
 use crate::shadow::{Access, Conflict, Kind, Seen, Shadow};
+use crate::sites::Site;
 use crate::tally::Tally;
 use crate::tree::{Climb, Tree};
 
@@ -30,7 +30,7 @@ pub(crate) struct Run {
 
 impl Run {
     /// One that begins here.
-    pub(crate) fn new(climb: Climb, site: &'static Location<'static>) -> Self {
+    pub(crate) fn new(climb: Climb, site: Site) -> Self {
         static RUNS: AtomicU64 = AtomicU64::new(1);
         Self {
             number: RUNS.fetch_add(1, Ordering::Relaxed),

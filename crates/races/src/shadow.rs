@@ -9,8 +9,8 @@
 //! conflict with reads.
 
 use core::cmp::Ordering;
-use std::panic::Location;
 
+use crate::sites::Site;
 use crate::tally::Tally;
 use crate::tree::{Meeting, Step, Tree};
 
@@ -29,7 +29,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
     pub(crate) step: Step,
-    pub(crate) site: &'static Location<'static>,
+    pub(crate) site: Site,
 }
 
 /// Two accesses that may be parallel.

@@ -60,7 +60,7 @@ impl<T> Tracked<T> {
 
     #[track_caller]
     fn access<R>(&self, kind: Kind, work: impl FnOnce(&mut T) -> R) -> R {
-        let site = Location::caller();
+        let site = Location::caller().into();
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (value, shadow) = &mut *held;
         here::with(|run, step, tally| {

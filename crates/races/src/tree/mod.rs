@@ -23,16 +23,11 @@
 mod labels;
 mod nodes;
 
-use std::panic::Location;
-
-use crate::sites;
+use crate::sites::{self, Site};
 use labels::{Label, Place, Way};
 use nodes::{Inner, Nodes};
 
 pub(crate) use nodes::{Node, Room};
-
-/// A place in the program.
-type Site = &'static Location<'static>;
 
 /// A phase, by its number.
 pub(crate) type Phase = u32;
@@ -368,12 +363,14 @@ impl Tree {
 mod tests {
     use tidings_primitives::Chance;
 
+    use std::panic::Location;
+
     use super::*;
 
     /// A tree of random shape, with the parents of all nodes, and some nodes that begin phases.
     fn random(climb: Climb, seed: u64) -> (Tree, Vec<Step>) {
         let mut chance = Chance::new(seed);
-        let (tree, mut room) = (Tree::new(climb, Location::caller()), Room::NONE);
+        let (tree, mut room) = (Tree::new(climb, Location::caller().into()), Room::NONE);
         let mut steps = vec![Step { node: ROOT, place: 0, phase: FIRST_PHASE }];
         let mut children = vec![0];
         for _ in 0..2_000 {
@@ -383,14 +380,14 @@ mod tests {
             let below = Step { place: 2 * children[at] + 1, ..steps[at] };
             children[at] += 1;
             let node = if chance.below(3) == 0 {
-                let [finish, first] = tree.add_fork(&mut room, below, Location::caller());
+                let [finish, first] = tree.add_fork(&mut room, below, Location::caller().into());
                 let phase = steps[at].phase;
                 steps.push(Step { node: finish, place: 2 * chance.below(4) as u32, phase });
                 children.push(1);
                 kind = Kind::Async;
                 first
             } else {
-                tree.add(&mut room, kind, below, Location::caller())
+                tree.add(&mut room, kind, below, Location::caller().into())
             };
             let from = steps[at].phase;
             let is_stolen = kind == Kind::Async && chance.below(10) == 0;
@@ -436,11 +433,11 @@ mod tests {
     }
 
     fn chain(climb: Climb) -> Meeting {
-        let (tree, mut room) = (Tree::new(climb, Location::caller()), Room::NONE);
+        let (tree, mut room) = (Tree::new(climb, Location::caller().into()), Room::NONE);
         let mut step = Step { node: ROOT, place: 0, phase: FIRST_PHASE };
         for turn in 0..10_000 {
             let below = Step { place: 2 * turn + 1, ..step };
-            let node = tree.add(&mut room, Kind::Async, below, Location::caller());
+            let node = tree.add(&mut room, Kind::Async, below, Location::caller().into());
             step = Step { node, place: 0, phase: FIRST_PHASE };
         }
         tree.meet(step, Step { node: ROOT, place: 8, phase: FIRST_PHASE })
