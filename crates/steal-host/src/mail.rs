@@ -214,7 +214,10 @@ mod tests {
     fn message(phase: u32, states: &[usize]) -> Message {
         let frame = |bytes: &usize| Frame::new(1, 2, &vec![phase as u8; *bytes]).expect("it fits");
         let frames = states.iter().map(frame).collect();
-        Message { phase, body: Body::Given { lifeline: false, left_ns: 3, number: 0, frames } }
+        Message {
+            phase,
+            body: Body::Given { lifeline: false, left_ns: 3, number: 0, again: None, frames },
+        }
     }
 
     proptest! {

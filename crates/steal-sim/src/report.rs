@@ -66,7 +66,7 @@ impl Iteration {
         bytes.sort_unstable();
         let half = bytes.get(bytes.len() / 2).copied().unwrap_or(0);
         let large = bytes.iter().filter(|&&bytes| bytes > 1024).count();
-        let numbers: [(&str, f64); 28] = [
+        let numbers: [(&str, f64); 29] = [
             ("makespan_ns", self.makespan_ns as f64),
             ("work_ended_ns", self.work_ended_ns as f64),
             ("work_ns", self.work_ns as f64),
@@ -75,6 +75,7 @@ impl Iteration {
             ("steals", (counters.steals + counters.pushed) as f64),
             ("steals_asked", counters.steals as f64),
             ("steals_pushed", counters.pushed as f64),
+            ("guided", counters.guided as f64),
             ("tasks_moved", counters.tasks_in as f64),
             ("lifelines", counters.lifelines as f64),
             ("executed", counters.executed as f64),

@@ -1,6 +1,8 @@
 //! What policies have to reach, at a small size: traffic of thieves, and retention.
 
-use tidings_steal::{Config, Seeding, Selection, config};
+use tidings_steal::{Config, Done, Frame, Seeding, Selection, config};
+use tidings_steal_sim::programs::Program;
+use tidings_steal_sim::programs::divided::{Divided, Order};
 use tidings_steal_sim::programs::listed::{Listed, like_scf};
 use tidings_steal_sim::{Iteration, Setting, run};
 
@@ -39,4 +41,83 @@ fn retention_leaves_little_to_steal() {
     assert!(3 * iterations[4].counters.tasks_in <= iterations[0].counters.tasks_in);
     assert!(iterations[4].efficiency >= 0.985);
     assert!(iterations[4].retained > 0.9);
+}
+
+/// A recursive program, by either policy, whose iterations cost the same.
+fn recursive(order: Order, selection: Selection) -> Vec<Iteration> {
+    let mut config = Config::new(selection, 22);
+    config.retain = true;
+    let setting = Setting { iterations: 4, ..Setting::new(64, config, 3) };
+    let costs = like_scf(64, 100, 4_400_000, 3);
+    let iterations = run(&setting, &mut Divided::new(&costs, 64, order));
+    assert!(iterations.iter().all(|one| one.is_complete() && one.never + one.twice == 0));
+    iterations
+}
+
+/// Where tasks spawn no list can be retained: the tree of steals is what the next iteration begins
+/// with, so that hardly anybody has to ask.
+#[test]
+fn what_was_stolen_of_a_recursive_program_is_given_unasked_the_next_time() {
+    for order in [Order::HelpFirst, Order::WorkFirst] {
+        for selection in [config::random(22), config::lifelines()] {
+            let iterations = recursive(order, selection);
+            let (first, last) = (&iterations[0], &iterations[3]);
+            let gifts = last.counters.steals + last.counters.pushed;
+            assert_eq!(first.counters.guided, 0);
+            assert!(20 * last.counters.guided > 19 * gifts, "{:?}", last.counters);
+            assert!(last.efficiency + 0.002 > first.efficiency);
+            // Thieves that ask at random ask on at the end, when nobody has anything.
+            let asks_on = matches!(selection, Selection::Random(_));
+            assert!(asks_on || 4 * last.counters.attempts < first.counters.attempts);
+        }
+    }
+}
+
+/// A recursive program whose entries take up to three times as long as in another iteration.
+struct Changing(Divided);
+
+impl Program for Changing {
+    fn tasks(&self, worker: u32, iteration: u32) -> Vec<Frame> {
+        self.0.tasks(worker, iteration)
+    }
+
+    fn cost_ns(&self, frame: &Frame, iteration: u32) -> i64 {
+        let entry = self.0.number(frame).unwrap_or(0) as i64;
+        self.0.cost_ns(frame, iteration) * (1 + (entry + i64::from(iteration)) % 3)
+    }
+
+    fn run(&mut self, frame: &Frame, spawn: &mut dyn FnMut(Frame)) -> Done {
+        self.0.run(frame, spawn)
+    }
+
+    fn number(&self, frame: &Frame) -> Option<usize> {
+        self.0.number(frame)
+    }
+
+    fn listed(&self) -> usize {
+        self.0.listed()
+    }
+}
+
+/// Other costs put tasks at worse places, and from there they are stolen: each runs once.
+#[test]
+fn stealing_goes_on_where_costs_are_others_than_last_time() {
+    let costs = like_scf(32, 60, 1_000_000, 7);
+    let iterations = |selection, retain| {
+        let mut config = Config::new(selection, 22);
+        config.retain = retain;
+        let setting = Setting { iterations: 4, ..Setting::new(32, config, 7) };
+        let iterations = run(&setting, &mut Changing(Divided::new(&costs, 32, Order::HelpFirst)));
+        assert!(iterations.iter().all(|one| one.is_complete() && one.never + one.twice == 0));
+        iterations
+    };
+    for selection in [config::random(22), config::lifelines()] {
+        let (plain, guided) = (iterations(selection, false), iterations(selection, true));
+        let second = guided[1].counters;
+        assert!(second.guided > 0 && second.steals + second.pushed > second.guided, "{second:?}");
+        for (one, other) in guided.iter().zip(&plain) {
+            let both = (one.efficiency, other.efficiency);
+            assert!(both.0 > 0.8 * both.1, "{both:?}");
+        }
+    }
 }

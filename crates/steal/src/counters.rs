@@ -15,6 +15,8 @@ pub struct Counters {
     pub refused: u64,
     /// Times that it was sent tasks by a neighbour.
     pub pushed: u64,
+    /// Times that it sent tasks where they had been stolen in the last phase of the name.
+    pub guided: u64,
     /// Tasks that came, by request or not.
     pub tasks_in: u64,
     /// Lifelines that it put out.

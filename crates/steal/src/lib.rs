@@ -12,6 +12,7 @@
 //! | [`victims`] | whom a thief asks: at random, near, by lifelines, by aged knowledge |
 //! | [`census`], [`view`] | that nothing is left, by counting along a tree of those who live |
 //! | [`retention`] | to begin with what each worker ran before |
+//! | [`guide`] | to give tasks where they were stolen before, in programs whose tasks spawn |
 //! | [`balance`] | to assign tasks before they run, by what they cost before |
 //! | [`message`] | what workers say to each other, and its bytes |
 //! | [`trace`] | what they did, in some bytes a steal, and to do it again |
@@ -29,6 +30,7 @@ pub mod config;
 pub mod counters;
 pub mod finish;
 pub mod frame;
+pub mod guide;
 mod hash;
 pub mod message;
 pub mod output;

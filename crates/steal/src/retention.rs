@@ -15,11 +15,12 @@
 //! Source: Lifflander, Krishnamoorthy, Kale, "Work stealing and persistence-based load balancers
 //! for iterative overdecomposed applications", HPDC 2012.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tidings_primitives::chance::mix;
 
 use crate::frame::Frame;
+use crate::guide::Guide;
 use crate::hash;
 use crate::message::{List, Lists, Seeding};
 use crate::view::View;
@@ -48,12 +49,15 @@ fn hash(frame: &Frame) -> u64 {
 struct Kept {
     workers: u32,
     frames: Vec<Frame>,
+    guide: Option<Guide>,
 }
 
 /// What a worker ran, by the names of phases.
 #[derive(Debug, Default)]
 pub struct Retention {
     phases: BTreeMap<String, Kept>,
+    /// Names of phases whose gifts do not come as before.
+    unsteady: BTreeSet<String>,
     name: String,
     running: Vec<Frame>,
 }
@@ -81,15 +85,30 @@ impl Retention {
         frames
     }
 
+    /// What it did in the last phase of this name, if tasks spawned there.
+    pub fn guide(&mut self) -> Option<Guide> {
+        self.phases.get_mut(&self.name).and_then(|kept| kept.guide.take())
+    }
+
+    /// Whether what it did in this phase may be what the next one of the name begins with.
+    pub fn may_guide(&self) -> bool {
+        !self.unsteady.contains(&self.name)
+    }
+
+    /// What was expected in this phase did not come: no later one of the name is guided.
+    pub fn unguide(&mut self) {
+        self.unsteady.insert(self.name.clone());
+    }
+
     /// It ran this task of the phase's list, which took this long.
     pub fn ran(&mut self, frame: Frame, took_ns: u64) {
         self.running.push(Frame { work_ns: took_ns, ..frame });
     }
 
     /// The phase is complete.
-    pub fn complete(&mut self, workers: u32) {
+    pub fn complete(&mut self, workers: u32, guide: Option<Guide>) {
         let frames = core::mem::take(&mut self.running);
-        self.phases.insert(core::mem::take(&mut self.name), Kept { workers, frames });
+        self.phases.insert(core::mem::take(&mut self.name), Kept { workers, frames, guide });
     }
 
     /// The phase has lost tasks: nothing of it is kept.
@@ -161,7 +180,7 @@ mod tests {
         for frame in ran {
             retention.ran(frame.clone(), 7);
         }
-        retention.complete(2);
+        retention.complete(2, None);
         seeding
     }
 

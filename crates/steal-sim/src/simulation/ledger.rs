@@ -162,6 +162,7 @@ fn combine(one: Counters, other: Counters, with: fn(u64, u64) -> u64) -> Counter
         steals: with(one.steals, other.steals),
         refused: with(one.refused, other.refused),
         pushed: with(one.pushed, other.pushed),
+        guided: with(one.guided, other.guided),
         tasks_in: with(one.tasks_in, other.tasks_in),
         lifelines: with(one.lifelines, other.lifelines),
         rounds: with(one.rounds, other.rounds),

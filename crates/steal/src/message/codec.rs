@@ -64,9 +64,9 @@ impl Message {
         let counted = |dead: &[u32], what: usize| 5 + 2 + 4 * dead.len() + what;
         match &self.body {
             Body::Lifeline => 5,
-            Body::Given { frames, .. } => {
+            Body::Given { frames, again, .. } => {
                 let states: usize = frames.iter().map(|frame| frame.state.bytes().len()).sum();
-                5 + 1 + 8 + 4 + 2 + FRAME_BYTES * frames.len() + states
+                5 + 1 + 8 + 4 + again.map_or(0, |_| 4) + 2 + FRAME_BYTES * frames.len() + states
             }
             Body::Steal { .. } => 21,
             Body::Refused { .. } => 13,
@@ -90,10 +90,11 @@ impl Body {
                 out.extend(want.beyond_ns.to_le_bytes());
             }
             Self::Lifeline => out.push(1),
-            Self::Given { lifeline, left_ns, number, frames } => {
-                out.extend([2, u8::from(*lifeline)]);
+            Self::Given { lifeline, left_ns, number, again, frames } => {
+                out.extend([2, u8::from(*lifeline) | u8::from(again.is_some()) << 1]);
                 out.extend(left_ns.to_le_bytes());
                 out.extend(number.to_le_bytes());
+                out.extend(again.iter().flat_map(|again| again.to_le_bytes()));
                 out.extend((frames.len() as u16).to_le_bytes());
                 for frame in frames {
                     put_frame(out, frame);
@@ -145,8 +146,9 @@ impl Body {
             }
             1 => Self::Lifeline,
             2 => {
-                let lifeline = flag(reader)?;
+                let flags = reader.u8().filter(|flags| *flags < 4)?;
                 let (left_ns, gift) = (number(reader)?, reader.u32()?);
+                let again = if flags & 2 == 0 { None } else { Some(reader.u32()?) };
                 let count = usize::from(reader.u16()?);
                 if count * FRAME_BYTES > reader.0.len() {
                     return None;
@@ -155,7 +157,7 @@ impl Body {
                 for _ in 0..count {
                     frames.push(get_frame(reader)?);
                 }
-                Self::Given { lifeline, left_ns, number: gift, frames }
+                Self::Given { lifeline: flags & 1 == 1, left_ns, number: gift, again, frames }
             }
             3 => Self::Refused { left_ns: number(reader)? },
             4 => Self::Joined { number: reader.u32()? },
@@ -177,14 +179,6 @@ impl Body {
 
 fn number(reader: &mut Reader<'_>) -> Option<u64> {
     reader.array().map(u64::from_le_bytes)
-}
-
-fn flag(reader: &mut Reader<'_>) -> Option<bool> {
-    match reader.u8()? {
-        0 => Some(false),
-        1 => Some(true),
-        _ => None,
-    }
 }
 
 /// A frame is written at once, and read so: thousands go in a message.
@@ -317,9 +311,9 @@ mod tests {
             any::<[u64; 2]>()
                 .prop_map(|[most_ns, beyond_ns]| Body::Steal { want: Want { most_ns, beyond_ns } }),
             Just(Body::Lifeline),
-            (any::<bool>(), any::<u64>(), any::<u32>(), prop::collection::vec(frame(), 0..5))
-                .prop_map(|(lifeline, left_ns, number, frames)| {
-                    Body::Given { lifeline, left_ns, number, frames }
+            (any::<bool>(), any::<(u64, u32, Option<u32>)>(), prop::collection::vec(frame(), 0..5))
+                .prop_map(|(lifeline, (left_ns, number, again), frames)| {
+                    Body::Given { lifeline, left_ns, number, again, frames }
                 }),
             any::<u64>().prop_map(|left_ns| Body::Refused { left_ns }),
             any::<u32>().prop_map(|number| Body::Joined { number }),

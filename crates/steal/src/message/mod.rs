@@ -41,6 +41,8 @@ pub enum Body {
         left_ns: u64,
         /// Which of the victim's gifts of the phase to this thief it is, from 0.
         number: u32,
+        /// Which gift to this thief of the last phase of the name it is again, if it is one.
+        again: Option<u32>,
         /// The tasks, oldest first.
         frames: Vec<Frame>,
     },

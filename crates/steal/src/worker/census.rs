@@ -63,7 +63,9 @@ impl Worker {
             }
         }
         let given = core::mem::take(&mut self.given);
+        let guide = self.retention.guide();
         let kept = if seeding == Seeding::Retained { self.retention.kept() } else { given };
+        self.begin_guided(guide, &kept);
         self.seeding = seeding;
         self.stage = Stage::Within;
         self.trace = Trace::new(hash_of(&kept));
@@ -73,6 +75,7 @@ impl Worker {
         }
         self.outputs.push_back(Output::Seeded(seeding));
         self.start_script();
+        self.follow();
         self.serve();
     }
 
@@ -130,15 +133,17 @@ impl Worker {
         self.ended = Some((self.phase, end.clone()));
         let sums = end.what;
         let ending = if sums.deaths == 0 {
-            self.retention.complete(self.view.live());
+            let guide = self.next_guide();
+            self.retention.complete(self.view.live(), guide);
             Ending::Complete
         } else {
             self.retention.abandon();
             let (sent, finishes) = (sums.lost, sums.waiting);
             Ending::Lost(Lost { workers: end.dead.clone(), sent, finishes })
         };
-        self.script = None;
+        (self.script, self.guide) = (None, None);
         self.running = None;
+        self.held.clear();
         self.queue.clear();
         self.finishes.clear();
         self.sleepers.clear();

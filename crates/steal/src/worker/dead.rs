@@ -40,6 +40,7 @@ impl Worker {
             }
         }
         if any {
+            self.guide = None;
             self.go_on();
         }
     }
@@ -49,6 +50,7 @@ impl Worker {
         self.sleepers.retain(|thief| *thief != worker);
         self.lifelines.remove(&worker);
         self.early.retain(|(from, _)| *from != worker);
+        self.held.retain(|came| came.from != worker);
         if self.search == Search::Asked(worker) {
             self.search = Search::Ready;
         }

@@ -2,6 +2,7 @@
 
 use tidings_primitives::Instant;
 
+use super::came::Came;
 use super::{Search, Stage, Worker};
 use crate::frame::{Frame, Scope};
 use crate::message::{Body, Message};
@@ -56,9 +57,9 @@ impl Worker {
         match body {
             Body::Steal { want } => self.asked_by(from, want),
             Body::Lifeline => self.lifeline_of(from),
-            Body::Given { lifeline, left_ns, number, frames } => {
+            Body::Given { lifeline, left_ns, number, again, frames } => {
                 self.answered(from, lifeline, left_ns, now);
-                self.take_gift(from, number, frames, now);
+                self.take_gift(Came { from, number, again, frames }, now);
             }
             Body::Refused { left_ns } => {
                 if self.search == Search::Asked(from) {
@@ -95,14 +96,33 @@ impl Worker {
         }
     }
 
-    /// Tasks have come: they are of its queue now, or when its script has it so.
-    fn take_gift(&mut self, from: u32, number: u32, frames: Vec<Frame>, now: Instant) {
+    /// Tasks have come: they are of its queue now, or when its script has it so, or when it has
+    /// ended what it had when they came last time.
+    fn take_gift(&mut self, came: Came, now: Instant) {
         if let Some(script) = &mut self.script {
-            script.came(from, number, frames);
+            script.came(came.from, came.number, came.frames);
             return self.follow();
         }
+        if self.holds(&came) {
+            return self.held.push_back(came);
+        }
+        self.take_now(came, now);
+    }
+
+    /// Whether what has come waits until the worker has nothing: where tasks spawn and the next
+    /// phase is to go as this one, what it runs of one gift is apart from what it runs of another.
+    fn holds(&self, came: &Came) -> bool {
+        let spawned = came.frames.iter().any(|frame| frame.scope != Scope::LIST);
+        self.config.retain && spawned && self.retention.may_guide() && !self.is_idle()
+    }
+
+    pub(super) fn take_now(&mut self, came: Came, now: Instant) {
+        let again = came.gift();
+        let Came { from, number, frames, .. } = came;
         self.note(now, Event::Got { from, number });
+        self.guided_gift(again);
         self.add_gift(from, frames);
+        self.follow();
         self.serve();
     }
 
@@ -144,7 +164,7 @@ mod tests {
         let mut worker = Worker::new(1, 2, &Config::new(lifelines(), 20), 1);
         for number in 0..100 {
             let frames = vec![Frame::new(0, 0, &[]).unwrap()];
-            let body = Body::Given { lifeline: true, left_ns: 0, number, frames };
+            let body = Body::Given { lifeline: true, left_ns: 0, number, again: None, frames };
             worker.receive(0, Message { phase: 1, body }, Instant::EPOCH);
         }
         worker.begin("phase", Vec::new(), Instant::EPOCH).unwrap();

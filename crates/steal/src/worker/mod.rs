@@ -18,8 +18,10 @@
 //! never makes a worker panic; after the end of a phase its queue is empty and it is silent.
 
 mod beside;
+mod came;
 mod census;
 mod dead;
+mod guided;
 mod intake;
 mod replay;
 mod search;
@@ -34,13 +36,16 @@ use crate::config::Config;
 use crate::counters::Counters;
 use crate::finish::Finishes;
 use crate::frame::{Frame, Scope, TooLarge};
-use crate::message::{Body, Counted, Message, Seeding, Sums};
+use crate::guide::Guide;
+use crate::message::{Body, Counted, List, Message, Seeding, Sums};
 use crate::output::{BeginError, Output};
 use crate::queue::Queue;
 use crate::retention::{Agreement, Retention};
 use crate::trace::{Script, Trace};
 use crate::victims::Victims;
 use crate::view::View;
+
+use came::Came;
 
 pub use tasks::Done;
 
@@ -121,6 +126,12 @@ pub struct Worker {
     trace: Trace,
     /// What it is to do again.
     script: Option<Script>,
+    /// With what it began, if that is retained.
+    begins: List,
+    /// Whom it gave tasks in the last phase of the name.
+    guide: Option<Guide>,
+    /// What came again while it had something else.
+    held: VecDeque<Came>,
 }
 
 impl Worker {
@@ -160,6 +171,9 @@ impl Worker {
             gifts: BTreeMap::new(),
             trace: Trace::default(),
             script: None,
+            begins: List::default(),
+            guide: None,
+            held: VecDeque::new(),
             view,
         }
     }

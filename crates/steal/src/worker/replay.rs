@@ -51,6 +51,7 @@ impl Worker {
             None => {
                 if !self.trace.is_idle() {
                     self.note(now, Event::Idle);
+                    self.guided_idle();
                 }
             }
             Some(None) => {}
@@ -66,7 +67,7 @@ impl Worker {
     }
 
     /// The steps of the phase.
-    fn steps(&self) -> u64 {
+    pub(super) fn steps(&self) -> u64 {
         self.steps_of_all().saturating_sub(self.steps_before)
     }
 
@@ -75,6 +76,8 @@ impl Worker {
     pub(super) fn follow(&mut self) {
         if self.script.is_some() {
             self.follow_script();
+        } else if self.guide.is_some() {
+            self.follow_guide();
         }
     }
 

@@ -32,6 +32,10 @@ impl Worker {
             }
             Search::Ready | Search::Paused(_) | Search::Asleep(Some(_)) => {}
         }
+        if let Some(then) = self.awaits_gift(now) {
+            self.search = Search::Paused(then);
+            return self.settle();
+        }
         let list = self.list(now);
         let situation = Situation { view: &self.view, board, now, list };
         match self.victims.choose(&situation) {

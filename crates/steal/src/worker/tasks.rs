@@ -52,6 +52,9 @@ impl Worker {
         }
         let Some(frame) = self.queue.pop() else {
             self.has_nothing(now);
+            if self.take_held(now) {
+                return self.next_task(now, board);
+            }
             self.search(now, board);
             return None;
         };
@@ -165,9 +168,10 @@ impl Worker {
         }
     }
 
-    /// Sends tasks to thieves that sleep, as long as there is anything to give.
+    /// Sends tasks to thieves that sleep, as long as there is anything to give that is not to go
+    /// where it went last time.
     pub(super) fn serve(&mut self) {
-        while !self.sleepers.is_empty() && self.can_give() {
+        while !self.sleepers.is_empty() && self.can_give() && !self.has_gifts_to_make() {
             let Some(thief) = self.sleepers.pop_front() else { return };
             self.give(thief, true, Want::HALF);
         }
@@ -179,6 +183,17 @@ impl Worker {
 
     /// Sends a thief its half, or what it wants at most; whether there was one.
     pub(super) fn give(&mut self, thief: u32, lifeline: bool, want: Want) -> bool {
+        self.give_again(thief, lifeline, want, None)
+    }
+
+    /// The same, where it is a gift of the last phase of the name.
+    pub(super) fn give_again(
+        &mut self,
+        thief: u32,
+        lifeline: bool,
+        want: Want,
+        again: Option<u32>,
+    ) -> bool {
         let (busy, want) = (self.running.is_some(), want.rounded());
         let frames = self.queue.give(&self.config.sharing, busy, want);
         if frames.is_empty() {
@@ -189,7 +204,7 @@ impl Worker {
         let number = core::mem::replace(next, next.wrapping_add(1));
         self.census.sent(thief, frames.len() as u64);
         let left_ns = self.remaining_ns();
-        self.send(thief, Body::Given { lifeline, left_ns, number, frames });
+        self.send(thief, Body::Given { lifeline, left_ns, number, again, frames });
         true
     }
 }
