@@ -46,6 +46,7 @@ struct Written {
 #[derive(Debug)]
 pub(crate) struct Logs {
     began: Instant,
+    is_on: bool,
     of_worker: Box<[Mutex<Written>]>,
 }
 
@@ -69,8 +70,9 @@ impl fmt::Display for TooLong {
 impl core::error::Error for TooLong {}
 
 impl Logs {
-    pub(crate) fn new(workers: usize) -> Self {
-        Self { began: Instant::now(), of_worker: (0..workers).map(|_| Mutex::default()).collect() }
+    pub(crate) fn new(workers: usize, is_on: bool) -> Self {
+        let of_worker = (0..workers).map(|_| Mutex::default()).collect();
+        Self { began: Instant::now(), is_on, of_worker }
     }
 
     fn written(&self, worker: usize) -> MutexGuard<'_, Written> {
@@ -79,6 +81,9 @@ impl Logs {
 
     /// Notes what a worker did now.
     pub(crate) fn note(&self, worker: usize, entry: Entry) {
+        if !self.is_on {
+            return;
+        }
         let at_ns = self.began.elapsed().as_nanos() as u64;
         let mut written = self.written(worker);
         if written.entries.len() < MOST {
@@ -188,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_log_that_is_full_says_so_and_begins_anew() {
-        let logs = Logs::new(1);
+        let logs = Logs::new(1, true);
         (0..MOST + 3).for_each(|_| logs.note(0, Entry::Idle));
         assert_eq!(logs.take().unwrap_err(), TooLong { dropped: 3 });
         logs.note(0, Entry::Went);

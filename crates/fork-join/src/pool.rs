@@ -30,13 +30,14 @@ pub struct Builder {
     threads: usize,
     stack_bytes: usize,
     name: String,
+    is_traced: bool,
 }
 
 impl Default for Builder {
     /// A thread a processor, stacks of 16 MiB, threads that are called `fork-join-N`.
     fn default() -> Self {
         let threads = thread::available_parallelism().map_or(1, Into::into);
-        Self { threads, stack_bytes: 16 << 20, name: "fork-join".to_owned() }
+        Self { threads, stack_bytes: 16 << 20, name: "fork-join".to_owned(), is_traced: true }
     }
 }
 
@@ -62,12 +63,20 @@ impl Builder {
         Self { name: name.into(), ..self }
     }
 
+    /// Whether thefts are noted for [`Pool::trace`], as they are if nothing is said. It costs a
+    /// look at the clock a theft, and nothing a fork.
+    #[must_use]
+    pub fn traced(self, is_traced: bool) -> Self {
+        Self { is_traced, ..self }
+    }
+
     /// Starts the threads.
     ///
     /// # Errors
     /// If the system refuses a thread. Those that were started have ended then.
     pub fn build(self) -> io::Result<Pool> {
-        let mut pool = Pool { shared: Arc::new(Shared::new(self.threads)), threads: Vec::new() };
+        let shared = Arc::new(Shared::new(self.threads, self.is_traced));
+        let mut pool = Pool { shared, threads: Vec::new() };
         for index in 0..self.threads {
             let (shared, bytes) = (Arc::clone(&pool.shared), self.stack_bytes);
             let builder = thread::Builder::new()
@@ -127,7 +136,8 @@ impl Pool {
     }
 
     /// The schedule since the pool was made, or since this was called last: what was stolen from
-    /// whom, and when each thread had nothing. Call it while nothing runs.
+    /// whom, and when each thread had nothing. Call it while nothing runs. Of a pool that is not
+    /// [traced](Builder::traced) it is empty.
     ///
     /// # Errors
     /// If there was more than is kept, 65,536 entries a thread; the next trace begins here.

@@ -56,7 +56,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(workers: usize) -> Self {
+    pub(crate) fn new(workers: usize, is_traced: bool) -> Self {
         Self {
             deques: (0..workers).map(|_| Jobs::starting_at(0)).collect(),
             dormitory: Dormitory::new(workers),
@@ -64,7 +64,7 @@ impl Shared {
             injected_count: AtomicUsize::new(0),
             closing: AtomicBool::new(false),
             steals: (0..workers).map(|_| Line(AtomicU64::new(0))).collect(),
-            logs: Logs::new(workers),
+            logs: Logs::new(workers, is_traced),
         }
     }
 

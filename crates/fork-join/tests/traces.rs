@@ -11,9 +11,8 @@ fn tree(pool: &Pool) -> Tree {
     Tree::of(&events).expect("what a pool notes goes together")
 }
 
-#[test]
-fn a_steal_is_below_what_it_was_taken_from() {
-    let pool = Pool::new(2).expect("two threads can be had");
+/// Has one half of a fork stolen.
+fn have_a_half_stolen(pool: &Pool) {
     let is_taken = AtomicBool::new(false);
     pool.install(|| {
         pool.join(
@@ -25,6 +24,12 @@ fn a_steal_is_below_what_it_was_taken_from() {
             || is_taken.store(true, Ordering::Release),
         );
     });
+}
+
+#[test]
+fn a_steal_is_below_what_it_was_taken_from() {
+    let pool = Pool::new(2).expect("two threads can be had");
+    have_a_half_stolen(&pool);
     let tree = tree(&pool);
     assert_eq!((tree.statistics.workers, tree.statistics.steals), (2, 1));
     let thief = tree.phases.iter().find(|phase| phase.parent.is_some()).expect("there was a steal");
@@ -33,6 +38,13 @@ fn a_steal_is_below_what_it_was_taken_from() {
     assert_ne!(thief.worker, victim.worker);
     // What is taken is not there again.
     assert_eq!(self::tree(&pool).statistics.steals, 0);
+}
+
+#[test]
+fn a_pool_that_is_not_traced_notes_no_steal() {
+    let pool = Pool::builder().threads(2).traced(false).build().expect("two threads can be had");
+    have_a_half_stolen(&pool);
+    assert_eq!((pool.counts().steals, tree(&pool).statistics.steals), (1, 0));
 }
 
 #[test]
