@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import subprocess
 import sys
 import time
@@ -34,7 +35,12 @@ RUST = {
     "rayon": "rayon",
     "chili": "chili",
 }
-CPP = {"in order, C++": "in_order", "oneTBB": "tbb", "OpenMP": "openmp"}
+CPP = {
+    "in order, C++": "in_order",
+    "oneTBB": "tbb",
+    "Taskflow": "taskflow",
+    "OpenMP": "openmp",
+}
 ONLY = {"Tidings, lists": ("queens", "tree"), "chili": ("fib",)}
 """Systems that do not have all works."""
 CELL_S = 120
@@ -95,11 +101,22 @@ def measured(cell: Cell, options: argparse.Namespace) -> list[list[object]]:
     ]
 
 
-def versions() -> dict[str, str]:
+def taskflow_version(headers: Path) -> str:
+    """Return what the headers of Taskflow say: 300900 is 3.9.0."""
+    text = (headers / "taskflow/taskflow.hpp").read_text(encoding="utf-8")
+    found = re.search(r"^#define TF_VERSION (\d+)$", text, re.MULTILINE)
+    if found is None:
+        raise ValueError(f"{headers}: taskflow/taskflow.hpp states no version")
+    number = int(found[1])
+    return f"{number // 100_000}.{number // 100 % 1000}.{number % 100}"
+
+
+def versions(taskflow: Path) -> dict[str, str]:
     """Return the versions of what is compared."""
     found = {"rustc": first_line(["rustc", "--version"]), "g++": first_line(["g++", "--version"])}
     tbb = ["dpkg-query", "--show", "--showformat=${Version}", "libtbb-dev"]
     found["libtbb-dev"] = first_line(tbb)
+    found["taskflow"] = taskflow_version(taskflow)
     command = ["cargo", "tree", "--locked", "-p", "tidings-fork-join", "--prefix", "none"]
     tree = subprocess.run(command, check=False, capture_output=True, text=True).stdout
     for line in tree.splitlines():
@@ -114,6 +131,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rust", type=Path, required=True, help="the program of pools in Rust")
     parser.add_argument("--cpp", type=Path, required=True, help="the folder of those in C++")
+    parser.add_argument("--taskflow", type=Path, required=True, help="where its headers are")
     parser.add_argument("--repetitions", type=int, default=11)
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
@@ -127,7 +145,7 @@ def main() -> int:
             print(f"pools: {cell}: {error}", file=sys.stderr)
             return 1
         print(f"{time.monotonic() - began:5.0f} s  {cell}", flush=True)
-    table.write_rows(COLUMNS, rows, added=versions())
+    table.write_rows(COLUMNS, rows, added=versions(options.taskflow))
     return 0
 
 

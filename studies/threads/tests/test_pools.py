@@ -32,6 +32,17 @@ def test_each_repetition_has_all_systems_in_another_order() -> None:
     assert orders[0] != orders[1]
 
 
+def test_the_version_of_taskflow_is_what_its_headers_state(tmp_path: Path) -> None:
+    """Six digits; headers without them are refused."""
+    (tmp_path / "taskflow").mkdir()
+    header = tmp_path / "taskflow/taskflow.hpp"
+    header.write_text("#pragma once\n#define TF_VERSION 301100\n", encoding="utf-8")
+    assert pools.taskflow_version(tmp_path) == "3.11.0"
+    header.write_text("#pragma once\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="states no version"):
+        pools.taskflow_version(tmp_path)
+
+
 def test_ratios_are_of_the_medians_within_a_repetition(tmp_path: Path) -> None:
     """An outlier of one run of three does not count."""
     file = tmp_path / "threads.csv"
