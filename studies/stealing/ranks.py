@@ -23,6 +23,7 @@ NETWORKS = {"torus": "torus", "fat tree": "fat-tree"}
 VICTIMS = ("random", "lifelines", "known")
 OPTIONS = (
     "--log=root.thres:error",
+    "--cfg=smpi/simulate-computation:no",
     "--cfg=smpi/grow-injected-times:no",
     "--cfg=smpi/iprobe:5e-6",
     "--cfg=smpi/test:5e-6",
