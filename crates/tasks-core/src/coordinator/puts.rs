@@ -7,17 +7,13 @@
 
 use std::sync::Arc;
 
-use crate::id::Part;
 use crate::message::{Put, Refusal};
 use crate::tuple::statement::{MAX_PARTS, MAX_STATEMENT_BYTES, check_space};
-use crate::tuple::{Stored, Tuple};
+use crate::tuple::{Route, Statement, Stored, Tuple, home};
 
 use super::Coordinator;
 use super::change::Change;
 use super::exchange::{AlteredTuple, Exchange};
-
-/// The part in which all spaces are: a statement may be about several, and is one commit.
-pub(super) const SPACES: Part = Part(0);
 
 impl Coordinator {
     /// Whether there is room for tuples.
@@ -34,16 +30,31 @@ impl Coordinator {
         Err(Refusal::Full("the spaces hold as much as fits in memory".to_owned()))
     }
 
-    /// Whether the spaces are in this part.
-    fn check_has_spaces(&self) -> Result<(), Refusal> {
-        if self.settings.part == SPACES {
-            return Ok(());
+    /// Whether what a task puts lies in its part.
+    fn check_homes(&self, puts: &[Put]) -> Result<(), Refusal> {
+        let (own, parts) = (self.settings.part, self.settings.parts);
+        let other = puts.iter().find(|put| home::part_of(&put.space, &put.tuple, parts) != own);
+        other.map_or(Ok(()), |put| {
+            let space = &put.space;
+            Err(Refusal::Invalid(format!(
+                "the task is in another part of the store than this tuple of the space {space:?}: \
+                 let it put into spaces of its queue (NAME@QUEUE), or put outside of tasks"
+            )))
+        })
+    }
+
+    /// Whether a statement is about what lies in this part, as far as that can be known before its
+    /// tuples are found.
+    pub(super) fn check_route(&self, statement: &Statement) -> Result<(), Refusal> {
+        let (own, parts) = (self.settings.part, self.settings.parts);
+        match statement.route(parts).map_err(Refusal::Invalid)? {
+            Route::To(part) if part != own => Err(Refusal::Invalid(format!(
+                "the tuples of this statement are in part {} of the store, and it was sent to part \
+                 {}: use programs of the version that serves the store",
+                part.0, own.0
+            ))),
+            Route::To(_) | Route::Any => Ok(()),
         }
-        Err(Refusal::Invalid(
-            "tuples are in part 0 of the store, and this task is in another: put them outside of \
-             tasks, or use a store of one part"
-                .to_owned(),
-        ))
     }
 
     /// Adds tuples that come into spaces.
@@ -52,8 +63,9 @@ impl Coordinator {
         exchange: &mut Exchange,
         tuples: impl IntoIterator<Item = (Arc<str>, Tuple)>,
     ) {
+        let seat = (self.settings.part, self.settings.parts);
         for (space, tuple) in tuples {
-            let number = self.spaces.number(self.settings.epoch);
+            let number = self.spaces.number(self.settings.epoch, seat);
             let stored = Some(Stored { tuple, claim: None });
             exchange.tuples.push(AlteredTuple { space, number, revision: None, stored });
         }
@@ -65,7 +77,7 @@ impl Coordinator {
             return Ok(());
         }
         check(&puts).map_err(Refusal::Invalid)?;
-        self.check_has_spaces()?;
+        self.check_homes(&puts)?;
         self.check_room(puts.iter().map(|put| &put.tuple))?;
         let exchange = change.exchange.get_or_insert_with(Box::default);
         self.add_tuples(exchange, puts.into_iter().map(|put| (put.space.into(), put.tuple)));

@@ -5,17 +5,17 @@
 //! way. So two statements never find the same tuple, and whoever finds nothing waits in the same
 //! step: there is no time between the look and the wait.
 //!
-//! Numbers are never used twice: the epoch is their upper part, and a coordinator counts on when it
-//! begins again. So a claim is never taken for that of another tuple.
+//! Numbers are never used twice: they say epoch and part ([`home`]), and a coordinator counts on
+//! when it begins again. So a claim is never taken for that of another tuple.
 
 use core::ops::Bound;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::id::{Attempt, Epoch, TaskId};
+use crate::id::{Attempt, Epoch, Part, TaskId};
 use crate::transaction::Revision;
 use crate::tuple::index::Index;
-use crate::tuple::{Claim, In, Past, Statement, Stored, Template, Tuple};
+use crate::tuple::{Claim, In, Past, Statement, Stored, Template, Tuple, home};
 use crate::view::{MAX_LISTED_BYTES, SpaceView, TupleView};
 
 use super::exchange::{AlteredTuple, Exchange, SlotKey};
@@ -27,9 +27,6 @@ const MAX_HELD_BYTES: usize = 256 << 20;
 
 /// What a tuple takes in memory beside its fields, about.
 const OWN_BYTES: usize = 512;
-
-/// The bits of a number that count the tuples of an epoch.
-const COUNTED_BITS: u32 = 40;
 
 /// With what a claim ends.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -103,9 +100,9 @@ impl Spaces {
     }
 
     /// A number that no tuple has had.
-    pub(super) fn number(&mut self, epoch: Epoch) -> u64 {
+    pub(super) fn number(&mut self, epoch: Epoch, seat: (Part, u16)) -> u64 {
         self.counted += 1;
-        (epoch.0 << COUNTED_BITS).wrapping_add(self.counted)
+        home::number(epoch, self.counted, seat)
     }
 
     /// The tuples that the ins of a statement find, each one of its own; `None` if some find none.

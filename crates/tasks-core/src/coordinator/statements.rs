@@ -74,6 +74,7 @@ impl Coordinator {
         statement: &Statement,
     ) -> Result<Option<Answer>, Refusal> {
         statement.check().map_err(Refusal::Invalid)?;
+        self.check_route(statement)?;
         if place.slot >= MAX_SLOTS {
             let reason = format!("slot {}; a session has {MAX_SLOTS}", place.slot);
             return Err(Refusal::Invalid(reason));
@@ -109,8 +110,8 @@ impl Coordinator {
         };
         if self.settings.parts > 1 && self.table.get(task).is_none() {
             let reason = format!(
-                "task {task} has ended, or is not in part 0 of the store, which has the tuples: \
-                 pull them outside of tasks, or use a store of one part"
+                "task {task} has ended, or is in another part of the store than these tuples: let \
+                 tasks pull from spaces of their queue (NAME@QUEUE), or pull outside of tasks"
             );
             return Err(Refusal::Invalid(reason));
         }

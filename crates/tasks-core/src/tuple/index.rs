@@ -158,6 +158,16 @@ fn of_field(base: Place, at: usize, field: &Field) -> Place {
     }
 }
 
+/// What decides to which part a tuple with this first field is spread: equal fields have one.
+///
+/// FNV-1a changes its low bits little by the last bytes: what divides it by a number of parts first
+/// folds the high bits in.
+pub(super) fn spread(first: &Field) -> u64 {
+    let place = of_field(OFFSET, 0, first);
+    let mixed = (place ^ (place >> 32)).wrapping_mul(PRIME);
+    mixed ^ (mixed >> 29)
+}
+
 /// The number that stands for all that are equal to it.
 fn like(value: f64) -> f64 {
     if value.is_nan() {

@@ -10,6 +10,7 @@
 //! | [`template`] | what tuples are wanted |
 //! | [`statement`] | pulls, reads and puts that happen together |
 //! | [`index`] | tuples by what is in them |
+//! | [`home`] | in which part of a store a tuple lies |
 //! | [`stored`] | what a store holds of them |
 //!
 //! Source: Linda (Gelernter, *Generative communication in Linda*, 1985), as FOX-tuple has it (FOX
@@ -17,12 +18,14 @@
 //! FT-Linda (Bakken and Schlichting, 1995): what guards and what is put happen together.
 
 pub mod field;
+pub mod home;
 pub mod index;
 pub mod statement;
 pub mod stored;
 pub mod template;
 
 pub use field::{Field, MAX_FIELDS, MAX_TUPLE_BYTES, Tuple, Type};
+pub use home::{Home, Route};
 pub use statement::{In, Out, Settled, Statement, Term};
 pub use stored::{Claim, Matched, Past, Stored};
 pub use template::{Pattern, Template};

@@ -6,15 +6,19 @@
 //! | how a try has ended or how far it is | the part that has assigned it |
 //! | another one about a task | the part that has a record of it: where its family was found last, then the others |
 //! | a semaphore | the part of its name |
-//! | tuples, keys of the users', depots | the first part |
+//! | tuples of a space | the part where they lie, or all |
+//! | a statement about tuples | whom `crate::space` says |
+//! | keys of the users', depots | the first part |
 //! | what is there | all (`merge`) |
 //! | an offer | one after the other (`turns`) |
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use minicbor::bytes::ByteArray;
 use tidings_tasks_core::id::{Attempt, FAMILY_BYTES, Part, TaskId};
 use tidings_tasks_core::message::{Answer, Refusal, Request, Submission};
+use tidings_tasks_core::tuple::Home;
 use tidings_tasks_core::view::Why;
 use tokio::sync::{mpsc, oneshot};
 
@@ -58,11 +62,11 @@ impl Many {
         })
     }
 
-    fn parts(&self) -> u16 {
+    pub(super) fn parts(&self) -> u16 {
         self.ways.parts()
     }
 
-    fn way(&self, part: Part) -> &Way {
+    pub(super) fn way(&self, part: Part) -> &Way {
         self.ways.to(part)
     }
 
@@ -92,9 +96,15 @@ impl Many {
             Request::Offer { .. } => self.offer(request).await,
             Request::Recent { after } => self.tell_recent(after).await,
             Request::Unknown { tasks } => self.unknown(tasks).await,
+            Request::Unnamed { blobs } => self.unnamed(blobs).await,
+            Request::Tuples { ref space, .. } => match Home::of(space, self.parts()) {
+                Home::Of(part) => self.way(part).ask(request).await,
+                Home::Spread => Ok(merge::all(self.ways.ask_all(&request).await?)),
+            },
             Request::Forget { .. }
             | Request::Overview
             | Request::List { .. }
+            | Request::Spaces { .. }
             | Request::Keep { .. }
             | Request::Leave
             | Request::Heartbeat => Ok(merge::all(self.ways.ask_all(&request).await?)),
@@ -107,14 +117,11 @@ impl Many {
             | Request::Changes { .. }
             | Request::Execute { .. }
             | Request::GiveUp { .. }
-            | Request::Spaces { .. }
-            | Request::Tuples { .. }
             | Request::Depots { .. }
             | Request::Nodes { .. }
             | Request::Source { .. }
             | Request::Copied { .. }
-            | Request::Locate { .. }
-            | Request::Unnamed { .. } => self.way(Part(0)).ask(request).await,
+            | Request::Locate { .. } => self.way(Part(0)).ask(request).await,
         }
     }
 
@@ -220,6 +227,19 @@ impl Many {
             }
         }
         Ok(Answer::Unknown(tasks))
+    }
+
+    /// Which of some blobs are named by tuples of no part. A tuple may be moved from a part that is
+    /// asked later to one that was asked: so what none names is asked for once more.
+    async fn unnamed(&self, mut blobs: Vec<ByteArray<32>>) -> Result<Answer, SessionEnded> {
+        let all = || crate::parts::all(self.parts());
+        for part in all().chain(all()) {
+            match self.way(part).ask(Request::Unnamed { blobs: blobs.clone() }).await? {
+                Answer::Unnamed(left) => blobs = left,
+                other => return Ok(other),
+            }
+        }
+        Ok(Answer::Unnamed(blobs))
     }
 
     fn families(&self) -> MutexGuard<'_, BTreeMap<[u8; FAMILY_BYTES], Part>> {

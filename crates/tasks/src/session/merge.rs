@@ -7,7 +7,7 @@ use tidings_tasks_core::id::{Part, TaskId};
 use tidings_tasks_core::message::{Answer, Request};
 use tidings_tasks_core::view::{
     MAX_RECENT, MAX_REMEMBERED, MAX_SHOWN, MAX_SHOWN_FAILURES, MAX_SHOWN_TASKS, Overview,
-    QueueView, SessionView, Shown, TryView,
+    QueueView, SessionView, Shown, SpaceView, TryView,
 };
 
 /// The answers of all parts as one. Of answers that do not go together the first is it that says
@@ -29,8 +29,45 @@ fn both(one: Answer, other: Answer) -> Answer {
         (Answer::Listed(one, next), Answer::Listed(other, other_next)) => {
             listed((one, next), (other, other_next))
         }
+        (Answer::Spaces(one, next), Answer::Spaces(other, other_next)) => {
+            spaces((one, next), (other, other_next))
+        }
+        (Answer::Tuples(mut one, next), Answer::Tuples(other, other_next)) => {
+            let next = first(next, other_next);
+            one.extend(other);
+            one.retain(|tuple| next.is_none_or(|next| tuple.number < next));
+            one.sort_unstable_by_key(|tuple| tuple.number);
+            Answer::Tuples(one, next)
+        }
         (one, _) => one,
     }
+}
+
+/// Where a page ends of two that end there.
+fn first<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    [one, other].into_iter().flatten().min()
+}
+
+/// Pages of spaces as [`listed`] has those of tasks; one that is spread is in several parts.
+fn spaces(
+    (one, next): (Vec<SpaceView>, Option<String>),
+    (other, other_next): (Vec<SpaceView>, Option<String>),
+) -> Answer {
+    let next = first(next, other_next);
+    let mut all: BTreeMap<String, SpaceView> = BTreeMap::new();
+    for view in one.into_iter().chain(other) {
+        match all.get_mut(&view.name) {
+            Some(known) => {
+                known.tuples += view.tuples;
+                known.claimed += view.claimed;
+                known.bytes += view.bytes;
+            }
+            None => drop(all.insert(view.name.clone(), view)),
+        }
+    }
+    let within =
+        all.into_values().filter(|view| next.as_ref().is_none_or(|next| view.name < *next));
+    Answer::Spaces(within.collect(), next)
 }
 
 /// Two pages as one, which ends where the first of them does: what is behind that in the other
@@ -39,7 +76,7 @@ fn listed(
     (mut tasks, next): (Vec<(TaskId, Shown)>, Option<TaskId>),
     (others, other_next): (Vec<(TaskId, Shown)>, Option<TaskId>),
 ) -> Answer {
-    let next = [next, other_next].into_iter().flatten().min();
+    let next = first(next, other_next);
     tasks.extend(others);
     tasks.retain(|(id, _)| next.is_none_or(|next| *id < next));
     tasks.sort_unstable_by_key(|(id, _)| *id);

@@ -99,6 +99,29 @@ impl Session {
         }
     }
 
+    /// How many parts the store has.
+    ///
+    /// # Errors
+    /// The session has ended before that was known.
+    pub(crate) async fn parts(&self) -> Result<u16, SessionEnded> {
+        Ok(self.several().await?.map_or(1, |many| many.parts()))
+    }
+
+    /// As [`Session::ask`], of the coordinator of one part.
+    ///
+    /// # Errors
+    /// As of [`Session::ask`].
+    pub(crate) async fn ask_part(
+        &self,
+        part: Part,
+        request: Request,
+    ) -> Result<Answer, SessionEnded> {
+        match self.several().await? {
+            None => self.first.ask(request).await,
+            Some(many) => many.way(part).ask(request).await,
+        }
+    }
+
     /// Sends a request about a task as [`Session::ask`] does, and goes on: the answer comes with
     /// others in a queue. That is for those who wait for many. When the session has ended
     /// ([`Session::closed`]) none comes any more.

@@ -5,11 +5,14 @@
 //! [`Spaces::of_task`] it belongs to the try of a task instead, and ends with that.
 //!
 //! A wait is one request, which the coordinator answers when a tuple has come or the time is over.
-//! A future that is dropped gives it up.
+//! A future that is dropped gives it up. In a store of several parts a statement goes to the part
+//! in which its tuples lie, by the names of its spaces ([`tidings_tasks_core::tuple::home`]); one
+//! that may find its tuple in any goes to all (`anywhere`).
 //!
 //! Intuition and rules: docs/concepts/tasks.md; what a statement is:
 //! [`tidings_tasks_core::tuple`].
 
+mod anywhere;
 mod error;
 mod one;
 mod pulled;

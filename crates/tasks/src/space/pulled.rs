@@ -1,6 +1,6 @@
 //! A tuple that was pulled: claimed until it is consumed or given back.
 
-use tidings_tasks_core::tuple::{Settled, Statement, Tuple};
+use tidings_tasks_core::tuple::{Matched, Settled, Statement, Tuple};
 
 use super::error::SpaceError;
 use super::spaces::Spaces;
@@ -52,6 +52,12 @@ impl Pulled {
     /// As [`Pulled::consume`].
     pub async fn give_back(self) -> Result<(), SpaceError> {
         self.settle(false).await
+    }
+
+    /// What it is, without an owner here: it stays claimed, or was settled by a statement.
+    pub(super) fn kept(mut self) -> Matched {
+        self.is_settled = true;
+        Matched { number: self.number, tuple: self.tuple.clone() }
     }
 
     /// Lets a statement consume it, in the commit in which that puts what was made of it.

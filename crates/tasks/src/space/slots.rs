@@ -1,4 +1,4 @@
-//! Slots: the numbers of a session's statements.
+//! Slots: the numbers of a session's statements with one coordinator.
 //!
 //! In each slot there is one statement at a time. So a statement that is sent again, since its
 //! answer was lost, is known to the coordinator by slot and number, and is not done twice. There
@@ -9,21 +9,22 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tidings_tasks_core::id::{Attempt, TaskId};
+use tidings_tasks_core::id::{Attempt, Part, TaskId};
 use tidings_tasks_core::message::{Answer, Place, Refusal, Request};
 use tidings_tasks_core::tuple::{Settled, Statement};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::{SpaceError, answer_of};
-use crate::session::Session;
+use crate::session::{Session, SessionEnded};
 
 /// The statements of one session at a time; more wait for one to be done.
 const MAX_SLOTS: usize = 512;
 
-/// The slots of a session.
+/// The slots of a session with the coordinator of a part.
 #[derive(Debug)]
 pub(super) struct Slots {
     session: Session,
+    part: Part,
     idle: Mutex<Idle>,
     free: Arc<Semaphore>,
 }
@@ -53,9 +54,9 @@ struct Asked {
 }
 
 impl Slots {
-    pub(super) fn new(session: Session) -> Self {
+    pub(super) fn new(session: Session, part: Part) -> Self {
         let free = Arc::new(Semaphore::new(MAX_SLOTS));
-        Self { session, idle: Mutex::default(), free }
+        Self { session, part, idle: Mutex::default(), free }
     }
 
     /// An idle slot, opened if it is new.
@@ -75,6 +76,10 @@ impl Slots {
         Ok(turn)
     }
 
+    async fn ask(&self, request: Request) -> Result<Answer, SessionEnded> {
+        self.session.ask_part(self.part, request).await
+    }
+
     fn idle<T>(&self, change: impl FnOnce(&mut Idle) -> T) -> T {
         // Each change is whole.
         change(&mut self.idle.lock().unwrap_or_else(PoisonError::into_inner))
@@ -88,7 +93,7 @@ impl Turn {
         let (claims, owner) = (statement.claims() > 0, statement.owner);
         self.asked = Some(Asked { alters, claims, owner });
         let (place, statement) = (self.place, Box::new(statement));
-        let answer = self.slots.session.ask(Request::Execute { place, statement }).await;
+        let answer = self.slots.ask(Request::Execute { place, statement }).await;
         self.asked = None;
         let answer = answer?;
         self.answered(alters, &answer);
@@ -108,7 +113,7 @@ impl Turn {
     /// Withdraws a statement whose answer nobody waits for; what it has claimed is there again.
     async fn withdraw(mut self, asked: Asked) {
         let place = self.place;
-        let Ok(answer) = self.slots.session.ask(Request::GiveUp { place }).await else { return };
+        let Ok(answer) = self.slots.ask(Request::GiveUp { place }).await else { return };
         self.answered(asked.alters, &answer);
         let Answer::Matched(found) = answer else { return };
         if asked.claims {

@@ -2,6 +2,7 @@
 
 use tidings_tasks::member::Network;
 use tidings_tasks_core::record::{Reign, decode};
+use tidings_tasks_core::tuple::Field;
 
 use super::children::{Killed, child_that_says};
 use super::servers::Servers;
@@ -97,4 +98,58 @@ async fn processes_share_the_parts_and_take_over_those_of_one_that_is_killed() {
     }
     assert_eq!(coordinators(&store, 2).await, ["here", "here"]);
     until_letters_are_gone(&store, 2).await;
+}
+
+/// Takers move tuples from part to part while the process that coordinates one of them is killed:
+/// each tuple goes on, and none is there twice.
+#[tokio::test]
+async fn tuples_of_all_parts_are_conserved_when_a_coordinator_is_killed() {
+    const TOKENS: i64 = 8;
+    const TAKERS: i64 = 4;
+    const MOVES: i64 = 12;
+    let servers = Servers::start(1);
+    let address = servers.address("tuples");
+    let store = servers.open("tuples").await;
+    parts::state(&store, 2).await.unwrap();
+    let here = join(&address, "here");
+    let puts = spaces::enter(&here, "puts").space("s*");
+    for number in 0..TOKENS {
+        puts.put(spaces::token(number)).await.unwrap();
+    }
+    let child = start(&address);
+    while coordinators(&store, 2).await.iter().all(|name| name == "here") {
+        tokio::task::yield_now().await;
+    }
+    let (moved, mut killed) = tokio::sync::mpsc::channel(1);
+    let mut takers = tokio::task::JoinSet::new();
+    for taker in 0..TAKERS {
+        let space = spaces::enter(&here, &format!("taker-{taker}")).space("s*");
+        let moved = moved.clone();
+        takers.spawn(async move {
+            for number in 0..MOVES {
+                let pulled = space.pull(spaces::any(), None).await.unwrap().unwrap();
+                let Some(Field::Int(token)) = pulled.tuple().fields().first() else { panic!() };
+                // The next number may be of the other part.
+                let next = spaces::token(token + TOKENS);
+                pulled.consume().await.unwrap();
+                space.put(next).await.unwrap();
+                if number == MOVES / 3 {
+                    let _ = moved.try_send(());
+                }
+            }
+        });
+    }
+    killed.recv().await.unwrap();
+    drop(child);
+    takers.join_all().await;
+    assert_eq!(coordinators(&store, 2).await, ["here", "here"]);
+    let (mut sum, mut tokens) = (0, BTreeSet::new());
+    for _ in 0..TOKENS {
+        let tuple = puts.take(spaces::any(), None).await.unwrap().unwrap();
+        let Some(Field::Int(number)) = tuple.fields().first() else { panic!() };
+        assert!(tokens.insert(number % TOKENS), "{number} is there twice");
+        sum += number / TOKENS;
+    }
+    assert_eq!(sum, TAKERS * MOVES, "each move has happened once");
+    assert_eq!(puts.try_read(spaces::any()).await.unwrap(), None);
 }

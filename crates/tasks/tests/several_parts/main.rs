@@ -12,6 +12,7 @@ mod parties;
 #[cfg(feature = "etcd")]
 #[path = "../servers/mod.rs"]
 mod servers;
+mod spaces;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -28,11 +29,10 @@ use tidings_tasks::store::address::Address;
 use tidings_tasks::store::memory::Memory;
 use tidings_tasks_core::id::{Part, TaskId};
 use tidings_tasks_core::keys;
-use tidings_tasks_core::message::{Answer, Call, Effect, Message, Put, Request, Submission};
+use tidings_tasks_core::message::{Answer, Call, Effect, Message, Request, Submission};
 use tidings_tasks_core::record::Outcome;
 use tidings_tasks_core::reign::Candidate;
 use tidings_tasks_core::resources::{Need, UNIT};
-use tidings_tasks_core::tuple::{Field, Tuple};
 use tidings_tasks_core::view::{Overview, Which};
 use tokio::sync::mpsc;
 
@@ -373,25 +373,4 @@ async fn what_is_of_no_queue_is_in_one_part() {
     let effect = Effect { key: b"k".to_vec(), value: Some(b"v".to_vec().into()), expect: None };
     let written = client.ask(Request::Write { effects: vec![effect] }).await.unwrap();
     assert!(matches!(written, Answer::Written(_)));
-}
-
-#[tokio::test]
-async fn a_task_of_another_part_puts_no_tuples() {
-    let (_store, here) = here(2).await;
-    let (client, _told) = open(&here, "client");
-    let (worker, mut notices) = open(&here, "worker");
-    offer(&worker, 1).await;
-    let task = Submission::new(id(0), queue(1, 2), *b"x");
-    assert_eq!(submit(&client, vec![task]).await, 1);
-    let one = assigned(&mut notices).await;
-    let Request::Complete { task, attempt, result, children, effects, .. } = completion(&one)
-    else {
-        panic!()
-    };
-    let tuple = Tuple::new(vec![Field::Text("t".to_owned())]);
-    let puts = vec![Put { space: "s".to_owned(), tuple }];
-    let with = Request::Complete { task, attempt, result, children, effects, puts };
-    let Answer::Refused(refusal) = worker.ask(with).await.unwrap() else { panic!() };
-    assert!(refusal.to_string().contains("use a store of one part"), "{refusal}");
-    assert_eq!(worker.ask(completion(&one)).await.unwrap(), Answer::Done);
 }
