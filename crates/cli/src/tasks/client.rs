@@ -15,6 +15,7 @@ use tidings_tasks::net::endpoint::Endpoint;
 use tidings_tasks::payloads::Payloads;
 use tidings_tasks::session::{Notice, Session};
 use tidings_tasks::store::address::Address;
+use tidings_tasks::store::medium;
 use tidings_tasks::usual;
 use tidings_tasks_core::detector::Detector;
 use tidings_tasks_core::id::TaskId;
@@ -141,6 +142,9 @@ impl Client {
 
     /// Takes part in the store as a `role`, such as `worker`, for long: it may serve others.
     pub(super) fn stay(place: &Place, role: &str) -> Result<Self, TasksError> {
+        if let Some(warning) = medium::warning(&place.address) {
+            output::complain(warning);
+        }
         Self::begun(client::Client::open(place, role))
     }
 

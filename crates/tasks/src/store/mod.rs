@@ -36,6 +36,7 @@ pub mod embedded;
 #[cfg(feature = "etcd")]
 pub mod etcd;
 pub mod faulty;
+pub mod medium;
 pub mod memory;
 pub mod reach;
 

@@ -17,6 +17,7 @@ use tidings_tasks::inspect::{Content, Pages, archive};
 use tidings_tasks::parts;
 use tidings_tasks::store;
 use tidings_tasks::store::address::Address;
+use tidings_tasks::store::medium;
 use tidings_tasks::usual;
 use tidings_tasks_core::id::Part;
 use tidings_tasks_core::keys::{self, Letter};
@@ -237,6 +238,9 @@ fn semaphore_view(name: &str, semaphore: &Semaphore) -> Value {
 /// together.
 pub(super) fn checked(place: &Place, json: bool, servers_only: bool) -> Result<(), Failure> {
     let etcd = servers::examined(place, servers_only)?;
+    if let Some(warning) = medium::warning(&place.address) {
+        output::complain(warning);
+    }
     let found = (!servers_only).then(|| block_on(found(place))).transpose();
     let records = found.as_ref().ok().and_then(Option::as_ref);
     if json {
