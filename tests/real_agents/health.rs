@@ -37,10 +37,12 @@ fn strangers_who_do_nothing_keep_nobody_from_asking() {
     let socket = reading_socket_path(cluster.agent("n1").runtime_dir());
     let idle: Vec<_> = (0..40).map(|_| UnixStream::connect(&socket).expect("it listens")).collect();
     for _ in 0..8 {
+        // A loaded machine may make the agent late, and so ill; it says so.
         let (head, body) = page(&address, "/healthz");
-        assert!(head.starts_with("http/1.1 200"), "{head} {body}");
+        let answers = head.starts_with("http/1.1 200") || head.starts_with("http/1.1 503");
+        assert!(answers && !body.is_empty(), "{head} {body}");
         let (code, said) = health(&cluster, "n1");
-        assert_eq!(code, Some(0), "{said}");
+        assert!(code == Some(0) || said.contains(body.trim()), "{code:?} {said} {body}");
     }
     // The answers did not wait for the ends of all the slow ones.
     let waits = |slow: &mut TcpStream| {
@@ -81,14 +83,14 @@ fn ahead(by: &str) -> Vec<String> {
     ["env".to_owned()].into_iter().chain(variables).collect()
 }
 
-/// Its last life had a clock that was three years ahead, as those of the others still are.
+/// Its last life had a clock that was three years ahead. That of the other one, half as far, lets
+/// it believe this.
 #[test]
 fn a_node_that_cannot_exceed_what_others_hold_is_ill_and_says_why() {
-    let ahead = ahead("+1095d");
     let mut cluster = Cluster::new();
-    cluster.start_on(&ahead, "n1", &[]);
+    cluster.start_on(&ahead("+547d"), "n1", &[]);
     let seed = cluster.agent("n1").status().address;
-    cluster.start_on(&ahead, "n2", &["--seed", &seed]);
+    cluster.start_on(&ahead("+1095d"), "n2", &["--seed", &seed]);
     cluster.until_known(&["n1", "n2"], 2);
     cluster.agent("n2").signal(Signal::KILL);
     cluster.end("n2");

@@ -59,10 +59,13 @@ fn the_last_readings_of_the_dead_have_their_own_age() {
     browser.until("document.getElementById('count').textContent === '48'");
     type_into_filter(&browser, "node0012");
     browser.until(&rows_shown(1));
-    browser.value("document.querySelector('#table tr[data-name=node0012]').click()");
+    browser.value("document.activeElement.blur()");
+    for key in ["t", "ArrowDown", "Enter"] {
+        browser.press(key);
+    }
     browser.until("document.getElementById('detail').open");
     let state = text_of(&browser, "detail-state");
-    assert_eq!(state, "dead; these are its last readings, 2.0 h old");
+    assert_eq!(state, "dead; these are its last readings, 2 h 0 m old");
 }
 
 #[test]
