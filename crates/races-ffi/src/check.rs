@@ -84,3 +84,68 @@ pub unsafe extern "C" fn tidings_races_check(
     }
     i64::try_from(report.counts.races).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use core::ptr::{from_mut, null_mut};
+
+    use super::*;
+    use crate::access::tidings_races_access;
+
+    const FILE: *const c_char = c"kernel.c".as_ptr();
+
+    unsafe extern "C" fn change(place: *mut c_void) {
+        // SAFETY: the name of the file is static.
+        unsafe { tidings_races_access(2, place, 8, FILE, 7) };
+    }
+
+    unsafe extern "C" fn look(place: *mut c_void) {
+        // SAFETY: as above.
+        unsafe { tidings_races_access(0, place, 8, FILE, 9) };
+    }
+
+    unsafe extern "C" fn change_and_look(place: *mut c_void) {
+        // SAFETY: both may be called with the place, which they do not look at.
+        unsafe { tidings_races_join(Some(change), place, Some(look), place, FILE, 20) };
+    }
+
+    unsafe extern "C" fn look_twice(place: *mut c_void) {
+        // SAFETY: as above.
+        unsafe { tidings_races_join(Some(look), place, Some(look), place, FILE, 21) };
+    }
+
+    unsafe extern "C" fn keep(argument: *mut c_void, race: *const c_char) {
+        // SAFETY: the argument is the list of `races`, and the text ends with a zero byte.
+        let (kept, race) =
+            unsafe { (&mut *argument.cast::<Vec<String>>(), core::ffi::CStr::from_ptr(race)) };
+        kept.push(race.to_str().expect("it is UTF-8").to_owned());
+    }
+
+    /// What a program is said to have.
+    fn races(program: TidingsRacesWork) -> (i64, Vec<String>) {
+        let (mut place, mut kept) = (0u64, Vec::<String>::new());
+        let (of_program, of_keep) = (from_mut(&mut place).cast(), from_mut(&mut kept).cast());
+        // SAFETY: the program may be called with the place, and `keep` with the list.
+        let found = unsafe { tidings_races_check(2, program, of_program, Some(keep), of_keep) };
+        (found, kept)
+    }
+
+    #[test]
+    fn a_race_is_said_with_the_lines_of_both_and_of_the_fork() {
+        let (found, kept) = races(Some(change_and_look));
+        assert_eq!((found, kept.len()), (1, 1));
+        for part in ["below kernel.c:20", "write at kernel.c:7", "read at kernel.c:9"] {
+            assert!(kept[0].contains(part), "{part}: {}", kept[0]);
+        }
+    }
+
+    #[test]
+    fn what_only_looks_and_what_is_null_has_no_race() {
+        assert_eq!(races(Some(look_twice)), (0, vec![]));
+        // SAFETY: nothing is called.
+        let found = unsafe { tidings_races_check(0, None, null_mut(), None, null_mut()) };
+        assert_eq!(found, 0);
+        // SAFETY: nothing is looked at, and a file that is null has no name.
+        unsafe { tidings_races_access(9, null_mut(), usize::MAX, core::ptr::null(), 0) };
+    }
+}
