@@ -53,9 +53,11 @@ proptest! {
         depth in 1u8..8,
         jitter_ns in prop_oneof![Just(0), 0i64..400_000],
         selection in selection(),
+        retain: bool,
     ) {
         let mut config = Config::new(selection, 20);
         config.sharing.keep_ns = 0;
+        config.retain = retain;
         let usual = Setting::new(workers, config, seed);
         let setting = Setting { jitter_ns, unit_ns: 20_000, most_ns: 100_000_000_000, ..usual };
         let first = once(&setting, &mut Random::new(seed, depth));

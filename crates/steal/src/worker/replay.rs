@@ -83,7 +83,8 @@ impl Worker {
 
     #[cold]
     fn follow_script(&mut self) {
-        loop {
+        // What has come before it begins waits until then.
+        while self.stage == Stage::Within {
             let step = self.steps();
             let Some(script) = &mut self.script else { return };
             let done = match script.cue(step) {
