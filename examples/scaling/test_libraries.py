@@ -5,6 +5,8 @@
 
 docs/guides/scaling.md says what was found.
 """
+# Tests as users write them, without annotations.
+# ruff: noqa: ANN001, ANN201
 
 import networkx
 import numpy as np

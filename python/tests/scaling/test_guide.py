@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["pytester"]
+
 GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "scaling.md"
 
 

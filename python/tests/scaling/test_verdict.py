@@ -83,13 +83,24 @@ def test_few_sizes_have_a_verdict_where_the_data_carry_one(count: int) -> None:
         assert true.outcome is not Outcome.VIOLATED
 
 
-def test_a_cliff_is_a_misfit() -> None:
+def test_growth_is_told_on_both_sides_of_a_step() -> None:
     """A copy changes its method at 1,024 elements: no smooth curve is fitted through that."""
     values = noisy("n", 2, 5)
     values[SIZES >= 1024] *= 30
-    one = evaluated(values.tolist(), "n")
-    assert one.outcome is Outcome.MISFIT
-    assert "cliff between 512 and 1024" in one.reasons[0]
+    true = evaluated(values.tolist(), "n")
+    assert true.outcome is Outcome.HOLDS
+    assert true.reasons[0].startswith("a step between 512 and 1024, by a factor of ")
+    assert evaluated(values.tolist(), "1").outcome is Outcome.VIOLATED
+
+
+def test_growth_beyond_a_step_is_what_counts() -> None:
+    sizes = np.exp2(np.arange(4.0, 13.0))
+    rng = np.random.default_rng(3)
+    values = np.where(sizes < 256, sizes, 3e-3 * sizes**3)[:, None]
+    values = values * (1 + 0.01 * rng.standard_normal((len(sizes), 5)))
+    one = evaluated(values.tolist(), "n", sizes.tolist())
+    assert one.outcome is Outcome.VIOLATED
+    assert "a step between 128 and 256" in one.reasons[0]
 
 
 def test_wild_scatter_between_sizes_is_a_misfit() -> None:
@@ -126,7 +137,7 @@ def test_a_suite_shares_its_rate_of_false_alarms() -> None:
 def test_thresholds_follow_the_rate() -> None:
     assert verdict.threshold(0.01) == pytest.approx(0.2)
     assert verdict.threshold(0.001) == pytest.approx(0.02)
-    assert verdict.threshold(0.01, 3) < verdict.threshold(0.01, 5) < verdict.threshold(0.01, 9)
+    assert verdict.threshold(0.01, 3) < verdict.threshold(0.01, 5) == verdict.threshold(0.01, 9)
     assert verdict.threshold(0.5) < 0.5
 
 

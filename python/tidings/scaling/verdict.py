@@ -6,9 +6,10 @@ probability for a single test was measured, not assumed: `threshold`. Over the t
 rate is shared by Holm's rule. Growth faster than expected, a better function, is not a violation
 unless both sides are requested; it is reported.
 
-If no growth describes the measurements, the verdict is a misfit: a cliff between two sizes, or
-scatter between sizes that no candidate explains. Three and four sizes have thresholds of their own,
-and no verdict without repetitions: nothing else shows the noise there.
+If no growth describes the measurements, the verdict is a misfit: a cliff between two sizes beyond
+which growth cannot be told, or scatter between sizes that no candidate explains. Where a cliff is
+likely, growth is evaluated beside a step there, in proportion. Three and four sizes have thresholds
+of their own, and no verdict without repetitions: nothing else shows the noise there.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ CLIFF_PROBABILITY = 0.95
 LARGEST_RESIDUAL = 0.25
 """Scatter between sizes, beyond that of repetitions, above which no growth describes them."""
 
-_CALIBRATION = {3: 12.0, 4: 12.0, 5: 20.0, 6: 25.0, 7: 20.0}
-_CALIBRATION_OF_MORE = 30.0
+_CALIBRATION = {3: 12.0, 4: 12.0}
+_CALIBRATION_OF_MORE = 20.0
 _LARGEST_THRESHOLD = 0.3
 
 
@@ -55,8 +56,8 @@ def calibration(sizes: int) -> float:
 
     Measured on synthetic cases (studies/growth-engines/few_sizes.py --tune: twenty lists drawn at
     random): at the default rate, thresholds for which 0.3 to 0.8 % of true expectations are below.
-    That is less than what is stated, because lists of functions differ. P is smoother where there
-    are more sizes; the fewer, the more a chance of the noise weighs.
+    That is less than what is stated, because lists of functions differ. With three and four sizes
+    a chance of the noise weighs more.
     """
     return _CALIBRATION.get(sizes, _CALIBRATION_OF_MORE)
 
@@ -108,6 +109,13 @@ def _measured(model: BayesModel, limits: Limits, two_sided: bool) -> Evaluation:
     growth = model.growth
     low, high = credible(model)
     probability = model.probability(limits.expected, lower, limits.upper)
+    stepped = _step_of(model)
+    if model.steps and model.cliff:
+        beside = model.steps.holds(limits.expected, lower, limits.upper)
+        share = model.cliff.probability
+        probability = share * beside + (1 - share) * probability
+    if model.steps and stepped:
+        growth = model.steps.growth
     return Evaluation(
         limits=limits,
         two_sided=two_sided,
@@ -118,7 +126,20 @@ def _measured(model: BayesModel, limits: Limits, two_sided: bool) -> Evaluation:
         divergence=limits.divergence(growth),
         divergence_band=(limits.divergence(low), limits.divergence(high)),
         faster=growth < limits.lower,
-        reasons=(),
+        reasons=(stepped,) if stepped else (),
+    )
+
+
+def _step_of(model: BayesModel) -> str:
+    """Return what is said of a jump beyond which growth is the same, or nothing."""
+    cliff, beside = model.cliff, model.steps
+    if cliff is None or beside is None or cliff.probability < CLIFF_PROBABILITY:
+        return ""
+    if beside.residual > LARGEST_RESIDUAL**2:
+        return ""
+    return (
+        f"a step between {cliff.below:g} and {cliff.above:g}, by a factor of {beside.factor:.3g}; "
+        "growth is that on both sides of it"
     )
 
 
@@ -148,7 +169,8 @@ def _holm(probabilities: Sequence[float], alpha: float, sizes: Sequence[int]) ->
 def _settled(evaluation: Evaluation, model: BayesModel, violated: bool, low: float) -> Evaluation:
     """Give a verdict, its reasons, and the next measurement where it is undecided."""
     sizes = model.summary.sizes
-    misfit = misfits(model)
+    step = evaluation.reasons
+    misfit = () if step and _decided(evaluation, violated) else misfits(model)
     if len(sizes) < FEWEST_SIZES:
         if not model.summary.freedom:
             reason = (
@@ -160,11 +182,15 @@ def _settled(evaluation: Evaluation, model: BayesModel, violated: bool, low: flo
     if misfit:
         return replace(evaluation, outcome=Outcome.MISFIT, reasons=misfit)
     if violated:
-        return replace(evaluation, outcome=Outcome.VIOLATED, reasons=())
+        return replace(evaluation, outcome=Outcome.VIOLATED, reasons=step)
     if evaluation.probability >= HOLDS:
         reasons = ("grows more slowly than the limits",) if evaluation.faster else ()
-        return replace(evaluation, outcome=Outcome.HOLDS, reasons=reasons)
+        return replace(evaluation, outcome=Outcome.HOLDS, reasons=(*step, *reasons))
     return _planned(evaluation, model, low)
+
+
+def _decided(evaluation: Evaluation, violated: bool) -> bool:
+    return violated or evaluation.probability >= HOLDS
 
 
 def misfits(model: BayesModel) -> tuple[str, ...]:

@@ -15,19 +15,21 @@ bounds of intervals.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidings.scaling.engines.bayes import cliff, forms, free, pairs, tails
+from tidings.scaling.engines.bayes import cliff, forms, free, pairs, steps, tails
 from tidings.scaling.engines.bayes.candidates import Candidates, candidates
 from tidings.scaling.engines.bayes.cliff import Cliff
 from tidings.scaling.engines.bayes.evidence import Found, Problem, Rows
 from tidings.scaling.engines.bayes.forms import Forms
 from tidings.scaling.engines.bayes.noise import noise_of
 from tidings.scaling.engines.bayes.posterior import Points, Posterior
+from tidings.scaling.engines.bayes.steps import Steps
 from tidings.scaling.engines.bayes.summary import Summary, summarize
 from tidings.scaling.measurement import Measurement
 from tidings.scaling.terms import Term
@@ -39,6 +41,9 @@ _CONSTANT_NODES = np.array([-1.7, 0.0, 1.7])
 _WIDEST_CONSTANT = 2.0
 _FARTHEST_CONSTANT = 6.0
 _NEGLIGIBLE = 1e-6
+_PLAUSIBLE = 0.1
+"""From this probability of a cliff on, growth beside it is weighed too."""
+
 _SMOOTH = 0.5
 """Where more noise than the repetitions show is less likely than this, no cliff is searched for."""
 
@@ -48,13 +53,14 @@ class BayesModel:
     """A posterior over growth, and the summary it is computed from.
 
     `wider_noise` is the probability that sizes scatter more than their repetitions; `cliff` the
-    likeliest jump, likely or not.
+    likeliest jump, likely or not; `steps` growth beside it, unless it is out of the question.
     """
 
     posterior: Posterior
     summary: Summary
     wider_noise: float
     cliff: Cliff | None
+    steps: Steps | None = None
 
     @property
     def growth(self) -> Term:
@@ -121,7 +127,20 @@ class BayesEngine:
             squares = min(squares, weighed.form_squares)
         wider = noise.wider(float(squares))
         jump = weighed.cliff() if wider > _SMOOTH else None
-        return BayesModel(weighed.posterior(summary.reference), summary, wider, jump)
+        beside = None
+        if jump and jump.probability > _PLAUSIBLE:
+            beside = steps.weighed(problem, jump, _weigher(listed, summary))
+        posterior = weighed.posterior(summary.reference)
+        return BayesModel(posterior, summary, wider, jump, beside)
+
+
+def _weigher(listed: Candidates, summary: Summary) -> Callable[[Problem], Posterior]:
+    """Return what weighs the candidates on other data of the same sizes."""
+
+    def weigh(problem: Problem) -> Posterior:
+        return _Weighed(problem, pairs.chosen(problem, listed)).posterior(summary.reference)
+
+    return weigh
 
 
 def _is_precise(summary: Summary) -> bool:
