@@ -167,9 +167,17 @@ fn run_over_two_parts(place: Place) {
     assert_eq!(place.lines("ran").len(), 1, "what is done is not run again");
     let tasks = |queue: &str| place.json(&["task", "graph", queue, "--json"])["tasks"].clone();
     assert_eq!((tasks(&first), tasks(&second)), (2.into(), 1.into()));
-    for queue in [&first, &second] {
-        place.text(&["queue", "purge", queue, "--all"]);
-    }
+    // Both are one graph: what is in one waits for what is in the other.
+    let graph = place.json(&["task", "graph", &first, &second, "--json"]);
+    assert_eq!((&graph["tasks"], &graph["layers"]), (&3.into(), &3.into()), "{graph}");
+    assert_eq!(graph["queue"], format!("{first}, {second}"));
+    let nodes = graph["nodes"].as_array().unwrap();
+    assert!(nodes.iter().all(|node| node["inputs_elsewhere"] == 0), "{graph}");
+    let path = graph["critical"]["tasks"].as_array().unwrap();
+    let path: Vec<_> = path.iter().map(|step| step["name"].as_str().unwrap()).collect();
+    assert_eq!(path, ["a", "b", "c"]);
+    let purged = place.text(&["queue", "purge", &first, &second, "--all"]);
+    assert_eq!(purged, format!("2 tasks of {first} removed\n1 tasks of {second} removed\n"));
     assert!(place.text(&["run", "-n", "1", "graph.toml"]).ends_with("\n4\n"));
     let queues = place.json(&["queue", "ls", "--json"]);
     assert_eq!((&queues["tasks"], &queues["queues_total"]), (&0.into(), &0.into()), "none stays");

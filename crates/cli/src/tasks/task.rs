@@ -60,11 +60,11 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Show which tasks of a queue wait for which, the critical path, and where outputs lie
+    /// Show which tasks of queues wait for which, the critical path, and where outputs lie
     Graph {
-        /// The queue, of a run `run/NAME`
-        #[arg(value_name = "QUEUE", value_parser = kinds::name)]
-        queue: String,
+        /// The queue, of a run `run/NAME`; several, if its tasks lie in several
+        #[arg(value_name = "QUEUE", value_parser = kinds::name, required = true)]
+        queues: Vec<String>,
         /// Print one JSON object
         #[arg(long)]
         json: bool,
@@ -115,10 +115,10 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
             }))?;
             if *json { output::print_json(&view) } else { output::print(&(view.text + "\n")) }
         }
-        Action::Graph { queue, json } => {
+        Action::Graph { queues, json } => {
             let graph = block_on(with(place, "task", async |client: &Client| {
                 tokio::select! {
-                    graph = shape::read(&client.session, queue, usize::MAX) => graph,
+                    graph = shape::read(&client.session, queues, usize::MAX) => graph,
                     never = client.tell_troubles() => match never {},
                 }
             }))?;

@@ -72,10 +72,11 @@ enum Action {
     Drain(Named),
     /// Write a time line of what ran where, for ui.perfetto.dev
     Trace(trace::Options),
-    /// Remove the records of tasks of a queue that have ended
+    /// Remove the records of tasks of queues that have ended
     Purge {
-        #[command(flatten)]
-        queue: Named,
+        /// The queue; several, if tasks of one wait for those of another
+        #[arg(value_name = "QUEUE", value_parser = kinds::name, required = true)]
+        queues: Vec<String>,
         /// Cancel those that have not, and remove them too
         #[arg(long)]
         all: bool,
@@ -107,6 +108,6 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
         Action::Retry(queue) => sweep::retry(place, &queue.name),
         Action::Trace(options) => trace::run(place, options),
         Action::Drain(queue) => sweep::drain(place, &queue.name),
-        Action::Purge { queue, all } => sweep::purge(place, &queue.name, *all),
+        Action::Purge { queues, all } => sweep::purge(place, queues, *all),
     }
 }

@@ -40,17 +40,27 @@ pub(super) fn drain(place: &Place, queue: &str) -> Result<(), Failure> {
     Ok(block_on(with(place, "queue", waiting))?)
 }
 
-/// Removes what has ended, and with `all` the rest too.
-pub(super) fn purge(place: &Place, queue: &str, all: bool) -> Result<(), Failure> {
+/// Removes what has ended, and with `all` the rest too: of all queues first, so that what one waits
+/// for in another is not kept for it.
+pub(super) fn purge(place: &Place, queues: &[String], all: bool) -> Result<(), Failure> {
     let remove = async |client: &Client| {
-        expect_known(client, queue).await?;
-        if all {
-            each(client, queue, Which::Live, |task| Request::Cancel { task }).await?;
+        for queue in queues {
+            expect_known(client, queue).await?;
         }
-        forget(client, queue).await
+        if all {
+            for queue in queues {
+                each(client, queue, Which::Live, |task| Request::Cancel { task }).await?;
+            }
+        }
+        let mut removed = Vec::with_capacity(queues.len());
+        for queue in queues {
+            removed.push((queue, forget(client, queue).await?));
+        }
+        Ok(removed)
     };
     let removed = block_on(with(place, "queue", remove))?;
-    output::print(&format!("{removed} tasks of {queue} removed\n"))
+    let line = |(queue, count): (&String, u64)| format!("{count} tasks of {queue} removed\n");
+    output::print(&removed.into_iter().map(line).collect::<String>())
 }
 
 async fn forget(client: &Client, queue: &str) -> Result<u64, TasksError> {

@@ -154,7 +154,7 @@ async fn answer(told: impl Future<Output = Result<impl Serialize, TasksError>>) 
 impl Source {
     async fn graph(&self, queue: &str) -> Result<GraphView, TasksError> {
         let _turn = self.turn.lock().await;
-        shape::read(&self.session, queue, MOST_PAGES).await
+        shape::read(&self.session, &[queue.to_owned()], MOST_PAGES).await
     }
 
     async fn picture(&self, after: u64) -> Result<Picture, TasksError> {
