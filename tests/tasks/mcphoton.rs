@@ -119,7 +119,10 @@ fn a_flow_has_the_digest_for_every_number_of_batches() {
 #[test]
 fn the_same_program_runs_over_an_etcd() {
     let servers = Servers::start(1);
-    kill_workers(&Place::of(servers.address("tasks")), "run");
+    // Each has a store of its own: in the same one nothing would be done twice.
+    for how in ["run", "flow"] {
+        kill_workers(&Place::of(servers.address(how)), how);
+    }
 }
 
 /// Of the processes that have the store in their memory two are killed, and others come.
@@ -127,6 +130,8 @@ fn the_same_program_runs_over_an_etcd() {
 fn the_same_program_runs_over_the_memory_of_its_processes() {
     let views = Place::new();
     let head = views.start(&["worker", "--slots", "1"]);
-    kill_workers(&Place::of(format!("block:photons@{}", views.store())), "run");
+    for how in ["run", "flow"] {
+        kill_workers(&Place::of(format!("block:{how}@{}", views.store())), how);
+    }
     drop(head);
 }
