@@ -39,6 +39,9 @@ PARTS = 16
 POPULATE_READ = 22
 """Linux's advice to map pages at once, which Python has no name for."""
 
+AHEAD = 2
+"""The products that are in memory and not put: one is made while the one before it is put."""
+
 LEAD_S = 0.05
 """How long before the expected end of a product the next unit is pulled."""
 
@@ -92,7 +95,6 @@ class Round:
         self.space, self.store, self.shape = rank.space, rank.store, rank.shape
         self.rank, self.number = rank.number, number
         self.panels = {(name, rank.number): panel for name, panel in rank.panels.items()}
-        self.buffers = rank.buffers
         self.done = threading.Event()
         self.unit_blocks, self.blocks = rank.shape.units()[0][1].blocks, 0
         self.block_s = self.wait_s = 0.0
@@ -135,21 +137,21 @@ class Round:
         left = self.factor("a", unit.row, unit.rows)
         return Claim(pulled, unit, left, self.factor("b", unit.column, unit.columns))
 
-    def product(self, claim: Claim, buffer: Matrix) -> Matrix:
-        """Return the product of a claim, in a buffer."""
+    def product(self, claim: Claim) -> tt.Draft:
+        """Return the product of a claim, in memory that this host shares."""
+        with self.counted("put"):
+            draft = tt.draft((len(claim.left), len(claim.right)), store=self.store)
         began = time.monotonic()
-        rows, columns = len(claim.left), len(claim.right)
-        product = buffer[: rows * columns].reshape(rows, columns)
         with self.counted("multiply"):
-            np.matmul(claim.left, claim.right.T, out=product)
+            np.matmul(claim.left, claim.right.T, out=draft.array)
         self.block_s = (time.monotonic() - began) / claim.unit.blocks
         self.blocks += claim.unit.blocks
-        return product
+        return draft
 
-    def deliver(self, claim: Claim, product: Matrix) -> None:
+    def deliver(self, claim: Claim, product: tt.Draft) -> None:
         """Put a product, in the commit that consumes its unit."""
         with self.counted("put"):
-            handle = tt.put(product, store=self.store)
+            handle = product.put()
         self.space.execute(
             consumes=[claim.pulled], puts=[("product", self.number, *claim.unit, handle)]
         )
@@ -163,10 +165,9 @@ class Round:
                 self.done.clear()
                 expected_s = claim.unit.blocks * self.block_s
                 ahead = claims.submit(self.claim, max(0, expected_s - LEAD_S))
-                buffer = self.buffers[len(delivered) % len(self.buffers)]
-                if len(delivered) >= len(self.buffers):
-                    delivered[-len(self.buffers)].result()
-                product = self.product(claim, buffer)
+                if len(delivered) >= AHEAD:
+                    delivered[-AHEAD].result()
+                product = self.product(claim)
                 self.done.set()
                 delivered.append(deliveries.submit(self.deliver, claim, product))
                 began = time.monotonic()
@@ -231,8 +232,6 @@ class Rank:
         self.space = tt.Space("matmul", store=self.store)
         self.panels = self.shape.panels(self.number)
         self.products: Products = []
-        # A product is made in one while the one before it is put.
-        self.buffers = [np.empty(self.shape.panel**2) for _ in range(2)]
 
     def put(self) -> None:
         """Put its panels."""

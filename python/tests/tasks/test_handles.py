@@ -76,6 +76,11 @@ with tt.Executor("file:store", workers=1) as executor:
     refused(bytes(2 << 20))
     fill()
     refused(b"nothing fits")
+    try:
+        tt.draft(100_000, "u1")
+    except tt.NoSpaceError as error:
+        assert error.nbytes == 100_000, error
+    assert not list(Path("small/shared").glob("*/new/*")), "something was left behind"
     print(refused := executor.submit(put, 100_000).exception())
     assert isinstance(refused, tt.NoSpaceError) and refused.nbytes == 100_000
     assert bytes(kept.get()) == b"kept" * 50_000
@@ -167,6 +172,47 @@ def test_a_handle_is_a_field_of_a_tuple(executor: tt.Executor, shared: Path) -> 
         space.put("next", handle)
     assert [one[0] for one in space] == ["next"]
     assert space.try_read("next", handle) == ("next", handle)
+
+
+def test_a_draft_is_filled_in_place_and_put(executor: tt.Executor, shared: Path) -> None:
+    draft = tt.draft((64, 32), numpy.float32, executor=executor)
+    assert (draft.array == 0).all()
+    numpy.multiply(numpy.ones((64, 32)), 0.5, out=draft.array)
+    address = draft.array.__array_interface__["data"][0]
+    written = mapped(address)
+    handle = draft.put()
+    assert [file.stat().st_ino for file in blobs(shared)] == [written]  # it is no copy
+    assert (handle.array() == 0.5).all()
+    assert handle.array().dtype == numpy.float32
+    assert handle.array().shape == (64, 32)
+    assert executor.submit(total, handle).result() == 1_024
+    assert handle == tt.put(numpy.full((64, 32), 0.5, numpy.float32), executor=executor)
+    for again in (draft.put, lambda: draft.array):
+        with pytest.raises(ValueError, match="was put, or given up"):
+            again()
+
+
+def test_a_draft_that_somebody_could_write_to_is_not_put(executor: tt.Executor) -> None:
+    draft = tt.draft(1_000, executor=executor)
+    array = draft.array
+    array[:] = 2
+    with pytest.raises(ValueError, match="could write to what is put"):
+        draft.put()
+    del array
+    assert draft.put().array().sum() == 2_000
+
+
+def test_a_draft_that_is_given_up_leaves_nothing(executor: tt.Executor, shared: Path) -> None:
+    with tt.draft(1_000, executor=executor) as draft:
+        draft.array[:] = 1
+    del draft
+    dropped = tt.draft(1_000, executor=executor)
+    del dropped
+    gc.collect()
+    assert not [*blobs(shared), *shared.glob("*/new/*")]
+    for shape, dtype, error in ((0, float, ValueError), (4, object, TypeError)):
+        with pytest.raises(error):
+            tt.draft(shape, dtype, executor=executor)
 
 
 def test_what_nobody_needs_is_freed(tmp_path: Path, shared: Path) -> None:

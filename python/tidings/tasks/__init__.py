@@ -3,12 +3,14 @@
 ``Executor`` is an executor of ``concurrent.futures``. ``task`` makes a function one that knows its
 retries, limits and needs. ``map_file`` goes through the lines of a file, and goes on after a death.
 ``Queue``, ``Semaphore``, ``Space`` and ``Store`` are shared by programs of all languages; ``put``
-shares a large array by its ``Handle``; ``effect`` writes in the same commit as the end of a task.
+shares a large array by its ``Handle``, ``draft`` one that is filled in place; ``effect`` writes in
+the same commit as the end of a task.
 """
 
 from __future__ import annotations
 
 from tidings.tasks.context import attempt, cancelled, effect, progress, task_id
+from tidings.tasks.drafts import Draft, draft
 from tidings.tasks.errors import (
     ConflictError,
     LostError,
@@ -40,6 +42,7 @@ __all__ = [
     "Changes",
     "ConflictError",
     "Dependency",
+    "Draft",
     "Executor",
     "Flow",
     "Found",
@@ -69,6 +72,7 @@ __all__ = [
     "attempt",
     "cancelled",
     "current_executor",
+    "draft",
     "effect",
     "gather",
     "map_file",

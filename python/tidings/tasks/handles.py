@@ -178,7 +178,7 @@ def put(
                 _write(file.fileno(), flat[start : start + _PIECE_BYTES])
         held = draft.finish()
     except (OSError, RuntimeError) as error:
-        raise _refused(flat.nbytes, Path(path).parent, error) from None
+        raise refused(flat.nbytes, Path(path).parent, error) from None
     handle = Handle(held.blob, form, os.fspath(held.path), place)
     handle._held = held
     return handle
@@ -197,7 +197,7 @@ def _form(data: Any, view: memoryview) -> Form:
     return code, getattr(getattr(data, "dtype", None), "str", code), view.shape or ()
 
 
-def _refused(length: int, folder: Path, error: Exception) -> StoreError:
+def refused(length: int, folder: Path, error: Exception) -> StoreError:
     """Return why a blob is not put, and where memory is full what helps."""
     why = f"a blob of {length} bytes cannot be put: {error}"
     if getattr(error, "errno", None) not in (errno.ENOSPC, errno.EDQUOT):
