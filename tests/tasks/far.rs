@@ -15,7 +15,15 @@ pub(crate) struct Far {
 
 impl Far {
     pub(crate) fn new() -> Self {
+        Self::with_parts(1)
+    }
+
+    /// A store of so many parts, which one process holds.
+    pub(crate) fn with_parts(parts: u16) -> Self {
         let here = Place::new();
+        if parts > 1 {
+            here.text(&["store", "make", "--parts", &parts.to_string()]);
+        }
         here.text(&["keys", "generate", "--output", "cluster.key"]);
         let key = here.path("cluster.key").to_str().unwrap().to_owned();
         let mut far = Self { here, key, address: "127.0.0.1:0".to_owned(), holder: None };

@@ -73,7 +73,7 @@ fn what_fails_ends_those_behind_it_until_it_is_tried_again() {
 }
 
 /// Two queues, of which the first is of the first of two parts and the other one of the other.
-fn queues_of_two_parts() -> [String; 2] {
+pub(crate) fn queues_of_two_parts() -> [String; 2] {
     [0, 1].map(|part| {
         let mut names = (0..).map(|number| format!("steps/{number}"));
         names.find(|name| Part::of(name, 2) == Part(part)).unwrap()

@@ -16,6 +16,11 @@
 //! input; A looks at each when it comes, when the input ends and when it takes over; and `B/i/e/`
 //! stays until B needs the input no more.
 //!
+//! An output of A that stays on nodes is a matter of A alone: B takes its task as done when A says
+//! so. Who does the consumer asks A for the output. If that is lost it says so to A, which makes
+//! it again as for readers of its own, and ends its try in B, whose task waits once more: the
+//! record of the end is gone then, and A writes another word when there is one again.
+//!
 //! A does not delete the record of a task for which another part waits. A word of that may be on
 //! its way: so the commit that deletes names the bell as A has heard it, and fails if it was rung
 //! since.
@@ -33,7 +38,7 @@ use tidings_primitives::Instant;
 use crate::id::{Part, TaskId};
 use crate::keys::{self, Letter};
 use crate::message::{Refusal, Submission};
-use crate::record::{Ended, Finished, Task, decode};
+use crate::record::Ended;
 use crate::transaction::{Event, Key, Record, Revision, Value};
 
 use super::Coordinator;
@@ -238,14 +243,6 @@ impl Coordinator {
         let Some(part) = self.part_ahead(gathering.ahead) else { return };
         for record in records {
             let Some(id) = keys::id_of(&record.key) else { continue };
-            if copies(record, part, id) > 0 {
-                let reason = format!(
-                    "task {id} is an input in another part, and leaves its output on nodes \
-                     (copies): submit both to the same queue, or that one without copies"
-                );
-                let (peer, call) = gathering.asked;
-                return self.refuse(peer, call, Refusal::Invalid(reason));
-            }
             gathering.found.abroad.insert(id, (part, record.key.clone()));
         }
         gathering.now.retain(|id| !gathering.found.abroad.contains_key(id));
@@ -273,7 +270,8 @@ impl Coordinator {
             if count > 0 && *copies > 0 {
                 return Err(format!(
                     "task {id} leaves its output on nodes (copies) and waits for tasks of other \
-                     parts: submit it to their queue, or without copies"
+                     parts, which might be forgotten before it has to be made again: submit it to \
+                     their queue, or without copies"
                 ));
             }
             if count > most {
@@ -290,14 +288,4 @@ impl Coordinator {
     pub(super) fn bells(&self) -> usize {
         usize::from(self.settings.parts.saturating_sub(1))
     }
-}
-
-/// On how many nodes a task leaves its output, as its record in a part says.
-fn copies(record: &Record, part: Part, id: TaskId) -> u32 {
-    let task = if record.key == keys::task(part, id) {
-        decode::<Task>(record)
-    } else {
-        decode::<Finished>(record).map(|finished| finished.task)
-    };
-    task.map_or(0, |task| task.copies)
 }

@@ -168,7 +168,9 @@ impl Coordinator {
     /// A task has ended: those that wait for it are released, or are to end.
     pub(super) fn input_ended(&mut self, id: TaskId, finished: &Finished) {
         if matches!(finished.outcome, Outcome::Done(_)) {
-            if finished.kept.as_ref().is_some_and(|kept| !self.place_output(id, kept)) {
+            // Whether an output is there that another part has is a matter of that part.
+            let own = finished.kept.as_ref().filter(|_| self.inbox.part_of(id).is_none());
+            if own.is_some_and(|kept| !self.place_output(id, kept)) {
                 return;
             }
             for consumer in self.edges.done(id) {
