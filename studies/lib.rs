@@ -14,3 +14,5 @@ pub mod photons;
 #[path = "memory-growth/readers.rs"]
 pub mod readers;
 pub mod table;
+#[path = "weak-scaling/work.rs"]
+pub mod work;

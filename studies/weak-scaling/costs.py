@@ -1,6 +1,6 @@
-"""What the simulation's costs are, from the table of hosts: words NAME=MICROSECONDS.
+"""What the simulation's costs are, from a measured table: words NAME=MICROSECONDS.
 
-    python studies/weak-scaling/costs.py FOLDER
+    python studies/weak-scaling/costs.py FOLDER hosts|dataflow
 
 Exit status: 0 done, 1 there is no such table, 2 wrong arguments.
 """
@@ -18,10 +18,10 @@ COLUMNS = ("workers", "task_ms", "tasks", "seconds", "holder_us")
 LENGTH_MS = 50
 
 
-def costs(folder: Path) -> dict[str, float]:
+def costs(folder: Path, name: str) -> dict[str, float]:
     """Return the costs, in microseconds: two of a busy holder, and what one worker's tasks took."""
-    table = Table.read(folder / "hosts.csv", COLUMNS)
-    facts = json.loads((folder / "hosts.manifest.json").read_text("utf-8"))["facts"]
+    table = Table.read(folder / f"{name}.csv", COLUMNS)
+    facts = json.loads((folder / f"{name}.manifest.json").read_text("utf-8"))["facts"]
     alone = table.where(workers="1", task_ms=str(LENGTH_MS))
     each = median(
         1e6 * seconds / tasks
@@ -38,13 +38,13 @@ def costs(folder: Path) -> dict[str, float]:
 
 def main() -> int:
     """Print the words."""
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 3:
         print(__doc__, file=sys.stderr)
         return 2
     try:
-        found = costs(Path(sys.argv[1]))
+        found = costs(Path(sys.argv[1]), sys.argv[2])
     except OSError as error:
-        print(f"costs.py: {error}: measure the part `hosts` first", file=sys.stderr)
+        print(f"costs.py: {error}: measure the part `{sys.argv[2]}` first", file=sys.stderr)
         return 1
     print(" ".join(f"{name}={value:.1f}" for name, value in found.items()))
     return 0

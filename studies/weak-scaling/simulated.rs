@@ -1,4 +1,4 @@
-//! How does mcphoton's time grow to 4,096 workers, in virtual time?
+//! How does mcphoton's time grow to 4,096 workers, in virtual time? With `--flow` as a dataflow.
 //!
 //! The coordinator is the real one. The network, the store's disk and the processor of the process
 //! that holds the store are a model with measured costs:
@@ -15,6 +15,10 @@
 //! workers of all parts tell its holder that they are there, since it knows how many parts there
 //! are.
 //!
+//! As a dataflow the batches are followed by the joins of the tree that `mcphoton flow` declares,
+//! each of which waits for eight tasks and takes no time of its own; each part has a flow, whose
+//! sums the program adds.
+//!
 //! The costs of a turn and of a way are such that one worker with tasks of 50 ms has here what was
 //! measured with it. More workers are a test of the model.
 //!
@@ -30,11 +34,14 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tidings_primitives::Instant;
 use tidings_studies::table::{self, Made};
-use tidings_tasks_core::coordinator::{Coordinator, Reply, Settings, Ticket};
+use tidings_studies::work::Work;
+use tidings_tasks_core::coordinator::{Coordinator, Read, Reply, Settings, Ticket};
 use tidings_tasks_core::id::{Attempt, TaskId};
-use tidings_tasks_core::ledger::Page;
-use tidings_tasks_core::message::{Answer, Call, Message, Peer, Request, Submission};
-use tidings_tasks_core::transaction::Revision;
+use tidings_tasks_core::keys;
+use tidings_tasks_core::ledger::Ledger;
+use tidings_tasks_core::message::{Answer, Call, Message, Peer, Request};
+use tidings_tasks_core::reign::{self, Candidate};
+use tidings_tasks_core::transaction::Transaction;
 
 /// The numbers of workers, from one to these powers of two.
 const MEASURED: u32 = 12;
@@ -112,8 +119,9 @@ struct Cluster {
     workers: u64,
     /// The workers of all parts.
     telling: u64,
-    task_ns: u64,
+    work: Work,
     coordinator: Coordinator,
+    store: Ledger,
     /// What will happen, the earliest first, in the order in which it was caused.
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     caused: u64,
@@ -123,8 +131,7 @@ struct Cluster {
     busy_ns: u64,
     turns: u64,
     requests: BTreeMap<u64, (Peer, Request)>,
-    commits: BTreeMap<u64, Ticket>,
-    revision: u64,
+    commits: BTreeMap<u64, (Ticket, Transaction)>,
     unsubmitted: std::ops::Range<u64>,
     ended: u64,
     last_end: u64,
@@ -132,9 +139,11 @@ struct Cluster {
 
 fn main() -> ExitCode {
     let measured = measured();
-    table::make("simulated", "studies/weak-scaling/run", None, |is_measured| {
+    let is_flow = std::env::args().any(|argument| argument == "--flow");
+    let name = if is_flow { "simulated-dataflow" } else { "simulated" };
+    table::make(name, "studies/weak-scaling/run", None, |is_measured| {
         let powers = if is_measured { MEASURED } else { TINY };
-        Ok::<_, Infallible>(simulate(powers, fitted(measured)))
+        Ok::<_, Infallible>(simulate(powers, fitted(measured, is_flow), is_flow))
     })
 }
 
@@ -153,11 +162,14 @@ fn measured() -> Measured {
     }
 }
 
-/// The costs with which one worker has here what was measured with it.
-fn fitted(measured: Measured) -> Costs {
+/// The costs with which one worker has here what was measured with it. What is measured is told by
+/// the batch, joins included.
+fn fitted(measured: Measured, is_flow: bool) -> Costs {
     let Measured { task, worker_second, commit, alone, each } = measured;
+    let work = || Work::of(ALONE_TASKS, ALONE_MS, is_flow);
+    let task = task * ALONE_TASKS / work().tasks();
     let mut costs = Costs { turn: 0, task, worker_second, commit, way: 0 };
-    let simulated = |costs| Cluster::new(costs, (1, 1), ALONE_MS, ALONE_TASKS).run();
+    let simulated = |costs| Cluster::new(costs, (1, 1), work()).run();
     let Ran { seconds, busy, turns } = simulated(costs);
     let cheap = (seconds * busy * 1e9) as u64 / ALONE_TASKS;
     costs.turn = alone.saturating_sub(cheap) * ALONE_TASKS / turns;
@@ -166,12 +178,13 @@ fn fitted(measured: Measured) -> Costs {
     costs
 }
 
-fn simulate(powers: u32, costs: Costs) -> Made {
+fn simulate(powers: u32, costs: Costs, is_flow: bool) -> Made {
     let mut table = "workers,parts,task_ms,tasks,seconds,efficiency,holder_busy\n".to_owned();
     for (task_ms, each) in LENGTHS {
         for (workers, parts) in sizes(powers) {
             let own = workers / parts;
-            let part = Cluster::new(costs, (own, workers), task_ms, own * each);
+            let work = Work::of(own * each, task_ms, is_flow);
+            let part = Cluster::new(costs, (own, workers), work);
             let Ran { seconds, busy, .. } = part.run();
             let (tasks, efficiency) = (workers * each, (task_ms * each) as f64 / 1e3 / seconds);
             let size = format!("{workers},{parts},{task_ms},{tasks}");
@@ -205,21 +218,36 @@ fn sizes(powers: u32) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
+/// A store in which this process has just taken the role.
+fn taken() -> (Ledger, Settings) {
+    let mut store = Ledger::default();
+    store.bound_history(0);
+    let settings = Settings::in_memory();
+    let (name, host, address) = ("holder".to_owned(), "h".to_owned(), String::new());
+    let candidate = Candidate { name, host, address, session: None };
+    let (take, _) = reign::take(settings.part, None, &candidate).expect("nobody has it");
+    let role = store.commit(&take).expect("nobody else wants it");
+    debug_assert!(store.get(&keys::role(settings.part)).is_some(), "the role is taken");
+    (store, Settings { role, ..settings })
+}
+
 impl Cluster {
     /// One with so many workers of its own and of all parts.
-    fn new(costs: Costs, (workers, telling): (u64, u64), task_ms: u64, tasks: u64) -> Self {
+    fn new(costs: Costs, (workers, telling): (u64, u64), work: Work) -> Self {
         // Sessions are not renewed here: what that costs is in the cost of a worker.
         let session_ttl = Duration::from_secs(1_000_000);
         // All payloads stay in memory: the store is read at the beginning only.
         let (queue_capacity, cached_bytes) = (10_000_000, 1 << 34);
-        let settings =
-            Settings { session_ttl, queue_capacity, cached_bytes, ..Settings::in_memory() };
+        let (store, settings) = taken();
+        let settings = Settings { session_ttl, queue_capacity, cached_bytes, ..settings };
         Self {
             costs,
             workers,
             telling,
-            task_ns: task_ms * 1_000_000,
+            unsubmitted: 0..work.tasks(),
+            work,
             coordinator: Coordinator::new(settings, Instant::EPOCH),
+            store,
             events: BinaryHeap::new(),
             caused: 0,
             waiting: Vec::new(),
@@ -228,8 +256,6 @@ impl Cluster {
             turns: 0,
             requests: BTreeMap::new(),
             commits: BTreeMap::new(),
-            revision: 1,
-            unsubmitted: 0..tasks,
             ended: 0,
             last_end: 0,
         }
@@ -253,7 +279,7 @@ impl Cluster {
 
     /// Workers join and offer a slot, before time begins.
     fn begin(&mut self) {
-        self.answer_reads();
+        self.answer_reads(0);
         for worker in 1..=self.workers {
             let (name, host) = (format!("w{worker}"), format!("h{worker}"));
             let offer = Request::Offer {
@@ -266,10 +292,9 @@ impl Cluster {
             let join = Request::Join { name, host, holding: vec![] };
             for request in [join, offer] {
                 self.pass(0, Peer(worker), request);
-                while let Some((ticket, _)) = self.coordinator.poll_commit() {
-                    self.revision += 1;
-                    let revision = Revision(self.revision);
-                    self.coordinator.handle_commit(Instant::EPOCH, ticket, Ok(revision));
+                while let Some((ticket, transaction)) = self.coordinator.poll_commit() {
+                    let committed = self.store.commit(&transaction);
+                    self.coordinator.handle_commit(Instant::EPOCH, ticket, committed);
                 }
             }
         }
@@ -279,10 +304,19 @@ impl Cluster {
         }
     }
 
-    fn answer_reads(&mut self) {
-        while let Some((ticket, _)) = self.coordinator.poll_read() {
-            let page = Page { records: Vec::new(), revision: Revision(1), next: None };
-            self.coordinator.handle_read(Instant::EPOCH, ticket, Reply::Page(page));
+    /// What the coordinator reads it has at once: it is in the cache of the store.
+    fn answer_reads(&mut self, at: u64) {
+        let now = Instant::EPOCH + Duration::from_nanos(at);
+        while let Some((ticket, read)) = self.coordinator.poll_read() {
+            let reply = match read {
+                Read::Get(keys) => {
+                    Reply::Records(keys.iter().filter_map(|key| self.store.get(key)).collect())
+                }
+                Read::Scan { from, end, limit } => {
+                    Reply::Page(self.store.scan(&from, end.as_ref(), limit))
+                }
+            };
+            self.coordinator.handle_read(now, ticket, reply);
         }
     }
 
@@ -292,8 +326,7 @@ impl Cluster {
         let end = self.unsubmitted.end.min(first + GROUP);
         self.unsubmitted.start = end;
         if first < end {
-            let submission = |number| Submission::new(TaskId::of("t", number), "jobs", [1; 176]);
-            let tasks = (first..end).map(submission).collect();
+            let tasks = (first..end).map(|at| self.work.submission(at)).collect();
             self.send(now, CLIENT, Request::Submit { tasks });
         }
     }
@@ -361,10 +394,10 @@ impl Cluster {
                 self.pass(at, peer, request);
             }
             Event::Committed(number) => {
-                let ticket = self.commits.remove(&number).expect("it was sent");
-                self.revision += 1;
+                let (ticket, transaction) = self.commits.remove(&number).expect("it was sent");
                 let now = Instant::EPOCH + Duration::from_nanos(at);
-                self.coordinator.handle_commit(now, ticket, Ok(Revision(self.revision)));
+                let committed = self.store.commit(&transaction);
+                self.coordinator.handle_commit(now, ticket, committed);
             }
             Event::Turned | Event::Done(..) | Event::Beats(_) => {}
         }
@@ -393,16 +426,17 @@ impl Cluster {
 
     /// What the coordinator wants goes out.
     fn serve(&mut self, now: u64) {
-        while let Some((ticket, _)) = self.coordinator.poll_commit() {
+        self.answer_reads(now);
+        while let Some(commit) = self.coordinator.poll_commit() {
             let number = self.caused;
-            self.commits.insert(number, ticket);
+            self.commits.insert(number, commit);
             self.cause(now + self.costs.commit, Event::Committed(number));
         }
         while let Some((peer, message)) = self.coordinator.poll_message() {
             let there = now + self.costs.way;
             match message {
                 Message::Assign { task, attempt, .. } => {
-                    self.cause(there + self.task_ns, Event::Done(peer.0, task, attempt));
+                    self.cause(there + self.work.takes(task), Event::Done(peer.0, task, attempt));
                 }
                 Message::Answer(_, Answer::Done) => {
                     self.ended += 1;
