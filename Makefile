@@ -9,6 +9,7 @@ CARGO ?= cargo
 PREFIX ?= /usr/local
 TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
 BINARIES := tidings tidings-agent
+LIBRARIES := libtidings_tasks_c.a libtidings_node.a
 DEMO_ARGS ?=
 PYTHON_DIR := $(TARGET_DIR)/python
 PYTHON := PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=python:studies $(PYTHON_DIR)/bin/python
@@ -52,7 +53,7 @@ demo: build ## start a cluster of real agents on this machine and watch the news
 
 build: ## build the release binaries
 	@.ci/require cargo cc
-	@$(CARGO) build --release --locked -p tidings-cli -p tidings-agent -p tidings-tasks-ffi
+	@$(CARGO) build --release --locked -p tidings-cli -p tidings-agent -p tidings-tasks-ffi -p tidings-ffi
 
 test: ## install what the tests need, listed first (not with TIDINGS_INSTALL=no), then run them all
 	@missing=$$(for made in $(DOWNLOADED); do [ -e $(TARGET_DIR)/$$made/.ready ] || echo "$(TARGET_DIR)/$$made"; done); \
@@ -242,12 +243,12 @@ install-files:
 	$(BINARIES_DIR)/tidings-agent --completions zsh >$(SHARE)/zsh/vendor-completions/_tidings-agent
 	$(BINARIES_DIR)/tidings-agent --completions fish >$(SHARE)/fish/vendor_completions.d/tidings-agent.fish
 	install -d $(DESTDIR)$(PREFIX)/include
-	install -m 644 crates/board/include/*.h crates/tasks-ffi/include/*.h crates/tasks-ffi/fortran/*.f90 \
-		$(DESTDIR)$(PREFIX)/include
+	install -m 644 crates/board/include/*.h crates/ffi/include/*.h crates/tasks-ffi/include/*.h \
+		crates/tasks-ffi/fortran/*.f90 $(DESTDIR)$(PREFIX)/include
 	install -d $(DESTDIR)$(LIBDIR)
-	install -m 644 $(BINARIES_DIR)/libtidings_tasks_c.a $(DESTDIR)$(LIBDIR)
+	install -m 644 $(LIBRARIES:%=$(BINARIES_DIR)/%) $(DESTDIR)$(LIBDIR)
 	strip --strip-debug --remove-section=.comment --enable-deterministic-archives \
-		$(DESTDIR)$(LIBDIR)/libtidings_tasks_c.a
+		$(LIBRARIES:%=$(DESTDIR)$(LIBDIR)/%)
 
 deb: build ## make a Debian package, in target/deb
 	@.ci/require dpkg-deb objdump

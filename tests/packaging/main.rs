@@ -4,6 +4,7 @@
 //! units are checked by `systemd-analyze`, the man pages are read by `man`. What the service does
 //! is tried on [machines](machine) with a systemd of their own.
 
+mod embedded;
 mod first_day;
 mod formats;
 mod machine;
@@ -99,11 +100,12 @@ fn is_stripped(program: &Path) -> bool {
 }
 
 /// Files that the package has.
-const FILES: [&str; 37] = [
+const FILES: [&str; 39] = [
     "usr/lib/systemd/system/tidings-agent.service",
     "usr/lib/systemd/system/tidings-worker@.service",
     "usr/lib/sysusers.d/tidings.conf",
     "usr/include/tidings.h",
+    "usr/include/tidings_node.h",
     "usr/include/tidings_pick.h",
     "usr/include/tidings_publish.h",
     "usr/include/tidings_readings.h",
@@ -111,6 +113,7 @@ const FILES: [&str; 37] = [
     "usr/include/tidings_tasks.f90",
     "usr/include/tidings_tasks_flows.f90",
     "usr/include/tidings_tasks_tuples.f90",
+    "usr/lib/libtidings_node.a",
     "usr/lib/libtidings_tasks_c.a",
     "usr/share/man/man1/tidings.1.gz",
     "usr/share/man/man1/tidings-agent.1.gz",
