@@ -1,12 +1,11 @@
-//! The first day with the package, on three hosts: users read, a wrong key is named on both sides
-//! and put right by a reload, and a Prometheus on another host, set up as the guide says, alerts on
-//! a killed node.
+//! The first day with the package, on three hosts that are set up by the commands of the guide:
+//! users read, a wrong key is named on both sides and put right by a reload, and a Prometheus on
+//! another host, set up as the guide says, alerts on a killed node.
 
 use std::process::Output;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
-use tidings_experiment::agents::KEY;
 use tidings_experiment::hosts::Hosts;
 use tidings_tests::page::blocks;
 
@@ -16,19 +15,39 @@ use crate::service::OTHER;
 
 const HOSTS: usize = 3;
 const UNIT: &str = "tidings-agent";
+const KEYS: &str = "/etc/tidings/cluster.key";
 const RULES: &str = "/usr/share/doc/tidings/examples/prometheus/tidings-alerts.yml";
 
-/// Installs the package on a host, and starts its service with these keys.
-fn install(hosts: &Hosts, host: usize, keys: &str) -> Machine {
+/// The command of the guide to Debian that begins with these words.
+fn command(words: &str) -> &'static str {
+    let guide = include_str!("../../docs/guides/debian.md");
+    let lines = blocks(guide, "console").into_iter().flat_map(str::lines);
+    let mut commands = lines.filter_map(|line| line.strip_prefix("$ "));
+    let command = commands.find(|command| command.starts_with(words));
+    command.unwrap_or_else(|| panic!("the guide has no command {words}"))
+}
+
+/// Installs the package on a host, and starts its service with these keys, or with a new one, as
+/// the guide says.
+fn install(hosts: &Hosts, host: usize, keys: Option<&str>) -> Machine {
     let machine = Machine::boot(hosts, host);
     machine.text(&["dpkg", "--install", &machine.share(package())]);
-    machine.write("/etc/tidings/cluster.key", keys);
+    let obey = |words: &str| machine.text(&["sh", "-c", command(words)]);
+    match keys {
+        Some(keys) => machine.write(KEYS, keys),
+        None => drop(obey("tidings keys generate")),
+    }
+    assert_eq!(machine.text(&["stat", "-c", "%U %a", KEYS]), "root 600\n");
+    let shipped = machine.text(&["cat", "/etc/tidings/agent.toml"]);
+    assert!(shipped.contains(command("tidings agent")), "the file says another: {shipped}");
     // Two, so that each of them finds the other when it starts again.
     let seeds = [1, 2].map(|host| format!("\"{}:9616\"", Hosts::address(host)));
     let seed = format!("seed = [{}]\n", seeds.join(", "));
     machine.write("/shared/agent.toml", &format!("name = \"h{host}\"\n{seed}"));
     machine.text(&["install", "-m", "644", "/shared/agent.toml", "/etc/tidings/agent.toml"]);
-    machine.text(&["systemctl", "enable", "--now", UNIT]);
+    obey("tidings agent");
+    obey("systemctl enable");
+    assert!(obey("tidings status").contains(&format!("h{host}")));
     machine
 }
 
@@ -57,9 +76,10 @@ fn until_alive(machine: &Machine, count: usize) {
 #[test]
 fn users_read_a_wrong_key_is_named_and_a_killed_node_is_an_alert() {
     let hosts = Hosts::new(HOSTS);
-    let one = install(&hosts, 1, KEY);
-    let two = install(&hosts, 2, KEY);
-    let three = install(&hosts, 3, OTHER);
+    let one = install(&hosts, 1, None);
+    let keys = one.text(&["cat", KEYS]);
+    let two = install(&hosts, 2, Some(&keys));
+    let three = install(&hosts, 3, Some(OTHER));
     until_alive(&one, 2);
 
     // Every user reads; only the operator's group changes anything.
@@ -69,18 +89,35 @@ fn users_read_a_wrong_key_is_named_and_a_killed_node_is_an_alert() {
     one.text(&[&nobody[..], &["pick", "-n", "1"]].concat());
     let refused = one.run(&[&nobody[..], &["publish", "a=1"]].concat());
     assert!(!refused.status.success(), "{}", said(&refused));
+    members_of_the_group_publish(&one, &two);
 
     // Each side names the other, and what differs.
     until_health_says(&one, &[&Hosts::address(3), "key"]);
     let ill = until_health_says(&three, &[&Hosts::address(1), "key", "alone"]);
     assert_eq!(ill.status.code(), Some(1), "{}", said(&ill));
-    three.write("/etc/tidings/cluster.key", KEY);
+    three.write(KEYS, &keys);
     three.text(&["systemctl", "reload", UNIT]);
     until_alive(&one, HOSTS);
     until("it is well", || three.run(&["tidings", "health"]).status.success().then_some(()));
 
     let fired_after = alert(&one, &two, &three);
     println!("the alert fired {fired_after:.2} s after the kill, scraped once a second");
+}
+
+/// A user publishes on `one` once she is in the group, as the guide says, and `two` reads it.
+fn members_of_the_group_publish(one: &Machine, two: &Machine) {
+    one.text(&["useradd", "alice"]);
+    let publish = ["runuser", "-u", "alice", "--", "tidings", "publish", "a=1"];
+    let refused = one.run(&publish);
+    assert!(said(&refused).contains("group"), "{}", said(&refused));
+    let join = "adduser alice tidings";
+    assert!(include_str!("../../docs/guides/debian.md").contains(&format!("(`{join}`)")));
+    one.text(&["sh", "-c", join]);
+    one.text(&publish);
+    until("another node reads what she published", || {
+        let names = two.run(&["tidings", "nodes", "--where", "user.a == 1", "--columns", "name"]);
+        (names.stdout == b"name\nh1\n").then_some(())
+    });
 }
 
 /// The blocks of the guide in this language, from its heading on.
