@@ -8,6 +8,7 @@ mod embedded;
 mod first_day;
 mod formats;
 mod machine;
+mod rpms;
 mod service;
 mod upgrade;
 
@@ -54,8 +55,8 @@ fn package() -> &'static Path {
     })
 }
 
-/// The package as the revision of that number, compressed, and without the library for programs in
-/// C: in its hundreds of objects lintian looks for minutes, and a machine would hold it in memory.
+/// The package as the revision of that number, compressed, and without the library of tasks: in its
+/// hundreds of objects lintian looks for minutes, and a machine would hold it in memory.
 fn light(directory: &Path, revision: &str) -> PathBuf {
     lightened(package(), directory, revision)
 }
