@@ -96,9 +96,9 @@ fn read_identity(settings: &Settings) -> Result<Option<Identity>, ConfigError> {
         .map_err(|source| ConfigError::Identity { path: path.clone(), source })?;
     let known = settings.identities.as_deref().map(|path| {
         let known = read_identities(path)?;
-        let (name, key) = (settings.name.clone(), signer.public());
+        let (name, key) = (settings.name.clone(), Box::new(signer.public()));
         let listed = known.get(&name);
-        if listed != Some(key) {
+        if listed != Some(*key) {
             let (path, is_other) = (path.to_owned(), listed.is_some());
             return Err(ConfigError::NotIdentified { path, name, key, is_other });
         }

@@ -152,21 +152,21 @@ impl Claim {
         payload: &mut [u8],
         buffer: &mut Vec<u8>,
     ) {
-        let (says, signed) = payload.split_at_mut(payload.len() - usize::from(SIGNED_BYTES));
+        let (says, tail) = payload.split_at_mut(payload.len() - usize::from(SIGNED_BYTES));
         let content = &content[..content.len().min(says.len())];
         says.fill(0);
         says[..content.len()].copy_from_slice(content);
-        signed[0] = 0;
-        signed[1..=SIGNATURE_BYTES].copy_from_slice(&signer.sign(self.text(says, buffer)));
-        signed[SIGNATURE_BYTES + 1] = MARK;
+        tail[0] = 0;
+        tail[1..=SIGNATURE_BYTES].copy_from_slice(&signer.sign(self.text(says, buffer)));
+        tail[SIGNATURE_BYTES + 1] = MARK;
     }
 
     /// Whether the holder of `key` has said this payload under this claim.
     pub(crate) fn is_signed(&self, key: &PublicKey, payload: &[u8], buffer: &mut Vec<u8>) -> bool {
         let end = payload.iter().rposition(|&byte| byte != 0).map_or(0, |at| at + 1);
         let Some(at) = end.checked_sub(SIGNED_BYTES.into()) else { return false };
-        let (says, signed) = payload[..end].split_at(at);
-        let [0, signature @ .., MARK] = signed else { return false };
+        let (says, tail) = payload[..end].split_at(at);
+        let [0, signature @ .., MARK] = tail else { return false };
         let Ok(signature) = <&[u8; SIGNATURE_BYTES]>::try_from(signature) else { return false };
         key.has_signed(self.text(says, buffer), signature)
     }

@@ -178,7 +178,7 @@ pub enum ConfigError {
         /// The node.
         name: String,
         /// Its public key.
-        key: PublicKey,
+        key: Box<PublicKey>,
         /// Whether there is a line of it.
         is_other: bool,
     },
