@@ -58,6 +58,7 @@
 //! | `membership`, [`roster`], [`address`], `share` | who belongs, where, and what each may ask |
 //! | [`wire`], [`quantity`] | datagrams, keys, numbers in two bytes |
 //! | [`payload`] | what the agent's entries say |
+//! | [`signed`], [`signature`] | what one node alone can have said |
 //! | [`aggregate`], [`colony`] | what a whole colony is like, and how others receive it |
 //! | [`model`] | how fresh a cluster will be, at what cost, without simulating it |
 //! | [`config`], `memory`, [`error`], [`event`], [`counters`] | what goes in and what is reported |
@@ -93,6 +94,7 @@ pub mod payload;
 pub mod quantity;
 pub mod roster;
 mod share;
+pub mod signature;
 pub mod signed;
 mod urgent;
 pub mod vector;
@@ -100,7 +102,6 @@ pub mod view;
 pub mod wire;
 
 pub use tidings_primitives::seal::{Fingerprint, Key, KeyError, KeyRing};
-pub use tidings_primitives::signature::{PublicKey, SignatureError, Signer};
 pub use tidings_primitives::time::{self, Instant};
 
 pub use address::Address;
@@ -116,6 +117,7 @@ pub use event::Event;
 pub use membership::Member;
 pub use mismatch::Mismatch;
 pub use node::{Change, Checker, Heard, Node, Transmit, VersionsHeard};
+pub use signature::{PublicKey, SignatureError, Signer};
 pub use signed::{Identities, IdentitiesError};
 pub use vector::merge;
 pub use view::EntryView;

@@ -22,9 +22,9 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 use thiserror::Error;
-use tidings_primitives::signature::{PublicKey, SIGNATURE_BYTES, SignatureError, Signer};
 
 use crate::entry::{NodeId, Stamp};
+use crate::signature::{PublicKey, SIGNATURE_BYTES, SignatureError, Signer};
 use crate::wire::ask::is_name;
 
 /// Bytes that a signature takes of a payload.

@@ -7,7 +7,6 @@
 //! | [`id`] | which node, and which life of it |
 //! | [`bytes`] | bytes read and written front to back, within their bounds |
 //! | [`seal`], [`nonce`] | frames encrypted under the keys that nodes share |
-//! | [`signature`] | texts signed by one node, with a key that it shares with nobody |
 //!
 //! The gossip core stands on these, and so can any other machine of its kind, without linking the
 //! gossip core. Nothing in here knows of entries, windows, members or datagrams' kinds; a thing
@@ -24,7 +23,6 @@ pub mod chance;
 pub mod id;
 pub mod nonce;
 pub mod seal;
-pub mod signature;
 pub mod time;
 
 pub use chance::Chance;

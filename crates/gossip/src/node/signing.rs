@@ -4,7 +4,6 @@
 //! is held only if the node that it is about has signed it. What is verified in a unit is bounded,
 //! so that forgeries cost no more time than that.
 
-use tidings_primitives::signature::Signer;
 use tidings_primitives::time::Instant;
 
 use super::machine::Node;
@@ -13,6 +12,7 @@ use crate::address::Address;
 use crate::entry::{Incarnation, NodeId, Stamp};
 use crate::error::ConfigError;
 use crate::event::Event;
+use crate::signature::Signer;
 use crate::signed::{Claim, Identities, SIGNED_BYTES, cluster_number};
 use crate::wire::window::WireEntry;
 

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tidings_primitives::signature::{PublicKey, Signer};
-
 use crate::entry::NodeId;
+use crate::signature::{PublicKey, Signer};
 use crate::signed::Claim;
 use crate::wire::window::WireEntry;
 

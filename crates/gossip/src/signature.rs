@@ -1,6 +1,6 @@
 //! Signatures: what one node alone can have said.
 //!
-//! The keys of a [ring](crate::seal::KeyRing) are shared, so whoever holds one can speak in
+//! The keys of a [ring](crate::KeyRing) are shared, so whoever holds one can speak in
 //! anybody's name. A *signer* is the secret of one node, its *public key* is known to all: what the
 //! one signs the other verifies, and nobody else can make it.
 //!
