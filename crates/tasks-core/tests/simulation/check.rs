@@ -15,8 +15,8 @@ use tidings_tasks_core::tuple::Stored;
 
 use crate::tokens::Tokens;
 
-/// The part of the whole simulation.
-pub(crate) const PART: Part = Part(3);
+/// The part of the whole simulation: the only one that there is.
+pub(crate) const PART: Part = Part(0);
 
 /// A ledger that checks what is written.
 #[derive(Default)]
