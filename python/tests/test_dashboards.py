@@ -50,6 +50,7 @@ def _unknown(dashboard: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("name", DASHBOARDS)
 def test_grafana_knows_all_of_a_dashboard(name: str) -> None:
+    """Each key of it, and of its queries, is one of Grafana's schema."""
     dashboard = json.loads((EXAMPLES / name).read_text())
     assert _unknown(dashboard) == []
     dashboard["panels"][0]["frobnicate"] = 1
