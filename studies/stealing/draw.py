@@ -9,6 +9,7 @@ from drawing import style
 from drawing.csv_table import Table
 from drawing.drawn import Drawn, main
 from drawing.pages import markdown
+from held_out import COLUMNS as HELD_OUT
 from matplotlib.figure import Figure
 
 COLUMNS = (
@@ -167,8 +168,31 @@ def of_ranks(table: Table) -> dict[str, str]:
     return {"ranks": markdown(["network", "ranks", *HEADS], lines)}
 
 
+def held_out(table: Table) -> dict[str, str]:
+    """Return the page's table of seeds that no rule was adjusted with."""
+    lines = []
+    for policy in POLICIES:
+        lines.append([policy, "", *own_counts(table.where(policy=policy, retain="no"))])
+    for iteration in ("1", "5"):
+        rows = table.where(retain="yes", iteration=iteration)
+        lines.append(["known, retained", iteration, *own_counts(rows)])
+    return {"held-out": markdown([HEADS[0], "iteration", *HEADS[1:]], lines)}
+
+
+def own_counts(table: Table) -> list[str]:
+    """Return the median of the seeds of each column, with the least and the largest."""
+    shown = []
+    for column in ("efficiency", "attempts", "steals", "tasks_moved"):
+        numbers = table.numbers(column)
+        form = ".4f" if column == "efficiency" else ",.0f"
+        least, most = min(numbers), max(numbers)
+        shown.append(f"{statistics.median(numbers):{form}} [{least:{form}}, {most:{form}}]")
+    return shown
+
+
 DRAWN = (
     Drawn("stealing.csv", COLUMNS, figure=figure, tables=tables),
+    Drawn("held-out.csv", HELD_OUT, tables=held_out),
     Drawn("ranks.csv", RANKS, tables=of_ranks),
 )
 
