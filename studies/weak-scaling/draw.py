@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from statistics import median
 
 from drawing import style
@@ -78,8 +79,17 @@ def efficiency(row: Row) -> str:
 
 def simulated(table: Table) -> dict[str, str]:
     """Return a table for each length of tasks: the efficiency by workers and parts."""
+    return {f"simulated-{length}": drawn for length, drawn in by_length(table)}
+
+
+def simulated_dataflow(table: Table) -> dict[str, str]:
+    """Return the same of mcphoton as a dataflow."""
+    return {f"simulated-dataflow-{length}": drawn for length, drawn in by_length(table)}
+
+
+def by_length(table: Table) -> Iterator[tuple[str, str]]:
+    """Return each length of tasks with the efficiency by workers and parts."""
     parts = [number for (number,) in table.distinct("parts")]
-    tables = {}
     for length in lengths(table):
         own = table.where(task_ms=length)
         lines = []
@@ -90,8 +100,7 @@ def simulated(table: Table) -> dict[str, str]:
                 cells += [efficiency(row) for row in rows] or ["—"]
             lines.append(cells)
         heads = ["workers", *("1 part" if part == "1" else f"{part} parts" for part in parts)]
-        tables[f"simulated-{length}"] = markdown(heads, lines)
-    return tables
+        yield length, markdown(heads, lines)
 
 
 def by_parts(table: Table) -> Figure:
@@ -115,10 +124,12 @@ def by_parts(table: Table) -> Figure:
 
 
 MEASURED = (*COLUMNS, "repeat", "holder_us")
+SIMULATED = (*COLUMNS, "parts", "holder_busy")
 DRAWN = (
     Drawn("hosts.csv", MEASURED, figure=figure, tables=measured),
-    Drawn("simulated.csv", (*COLUMNS, "parts", "holder_busy"), figure=by_parts, tables=simulated),
+    Drawn("simulated.csv", SIMULATED, figure=by_parts, tables=simulated),
     Drawn("dataflow.csv", MEASURED, tables=dataflow),
+    Drawn("simulated-dataflow.csv", SIMULATED, tables=simulated_dataflow),
 )
 
 if __name__ == "__main__":
