@@ -3,15 +3,15 @@
 //! The secret is made once and never changed, so the command can be given again and again: it makes
 //! the file if there is none, and prints the line of what is in it.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::Path;
 
 use tidings_gossip::Signer;
 use tidings_gossip::wire::ask::is_name;
 
-use super::KeyFileError;
+use super::failure::KeyFileError;
+use super::private;
 
 /// The line of a node for the list of identities; makes its secret if there is none.
 ///
@@ -25,12 +25,9 @@ pub(super) fn line(path: &Path, name: Option<&str>) -> Result<String, KeyFileErr
     let failed = |source| KeyFileError::File { path: path.to_owned(), source };
     let text = match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let text = fresh().map_err(KeyFileError::Random)?;
-            let file = File::options().write(true).create_new(true).mode(0o600).open(path);
-            file.and_then(|mut file| {
-                file.write_all(text.as_bytes()).and_then(|()| file.sync_all())
-            })
-            .map_err(failed)?;
+            let secret = private::secret().map_err(KeyFileError::Random)?;
+            let text = Signer::from_bytes(secret).to_line() + "\n";
+            private::create(path, &text).map_err(failed)?;
             text
         }
         read => read.map_err(failed)?,
@@ -38,12 +35,6 @@ pub(super) fn line(path: &Path, name: Option<&str>) -> Result<String, KeyFileErr
     let signer = Signer::parse(&text)
         .map_err(|source| KeyFileError::Identity { path: path.to_owned(), source })?;
     Ok(format!("{name} {}\n", signer.public()))
-}
-
-fn fresh() -> io::Result<String> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
-    Ok(Signer::from_bytes(bytes).to_line() + "\n")
 }
 
 fn host_name() -> String {

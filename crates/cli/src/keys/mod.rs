@@ -10,11 +10,12 @@
 
 mod failure;
 mod identity;
+mod private;
 mod steps;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -161,9 +162,7 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
 /// # Errors
 /// What the system says if it gives no random bytes.
 pub fn fresh_line() -> io::Result<String> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
-    Ok(Key::from_bytes(bytes).to_line() + "\n")
+    Ok(Key::from_bytes(private::secret()?).to_line() + "\n")
 }
 
 fn show(path: &Path) -> Result<(), Failure> {
@@ -180,8 +179,7 @@ fn generate(path: &Path, force: bool) -> Result<(), KeyFileError> {
     if force {
         return replace(path, &line);
     }
-    let created = File::options().write(true).create_new(true).mode(0o600).open(path);
-    match created.and_then(|mut file| file.write_all(line.as_bytes())) {
+    match private::create(path, &line) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             Err(KeyFileError::Exists(path.to_owned()))
