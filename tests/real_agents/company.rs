@@ -10,7 +10,7 @@ use super::KEYS;
 use super::pages::page;
 
 /// `tidings` for the agent of this name.
-fn tidings(cluster: &Cluster, name: &str, arguments: &[&str]) -> (Option<i32>, String) {
+pub(crate) fn tidings(cluster: &Cluster, name: &str, arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(programs().join("tidings"));
     command.arg("--runtime-dir").arg(cluster.agent(name).runtime_dir()).args(arguments);
     let Output { status, stdout, stderr } = command.output().expect("the program starts");

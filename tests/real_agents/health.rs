@@ -7,17 +7,14 @@ use std::process::Command;
 
 use rustix::process::Signal;
 use tidings_control::{State, reading_socket_path};
-use tidings_experiment::agents::{Cluster, programs};
+use tidings_experiment::agents::Cluster;
 
+use super::company::tidings;
 use super::pages::page;
 
 /// What `tidings health` exits with, and says.
 fn health(cluster: &Cluster, name: &str) -> (Option<i32>, String) {
-    let mut command = Command::new(programs().join("tidings"));
-    command.arg("--runtime-dir").arg(cluster.agent(name).runtime_dir()).arg("health");
-    let output = command.output().expect("built");
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.code(), String::from_utf8_lossy(&said).into_owned())
+    tidings(cluster, name, &["health"])
 }
 
 /// More than have a place: a Slurm that asks for health would drain the node if it waited for them.
