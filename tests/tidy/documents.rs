@@ -43,6 +43,35 @@ pub(crate) fn broken_links(
     findings
 }
 
+/// Links that name a function of a Rust file, as [`` `name` ``](file.rs), where the file has none.
+pub(crate) fn missing_functions(
+    page: &str,
+    text: &str,
+    read: &impl Fn(&str) -> Option<String>,
+) -> Vec<Finding> {
+    let (mut findings, mut file) = (Vec::new(), None);
+    for (event, range) in
+        Parser::new_ext(text, pulldown_cmark::Options::ENABLE_TABLES).into_offset_iter()
+    {
+        match event {
+            Event::Start(Tag::Link { dest_url, .. }) => {
+                file = dest_url.ends_with(".rs").then(|| resolve(page, &dest_url));
+            }
+            Event::End(TagEnd::Link) => file = None,
+            Event::Code(name) => {
+                let Some(there) = file.as_deref().and_then(read) else { continue };
+                if !there.contains(&format!("fn {name}(")) {
+                    let line = text[..range.start].matches('\n').count() + 1;
+                    let remedy = format!("`{name}` is in no such file: name a function that is");
+                    findings.push(Finding::new(page, line, remedy));
+                }
+            }
+            _ => {}
+        }
+    }
+    findings
+}
+
 /// Lines of prose wider than 120 columns. Tables, code and the targets of links are not counted.
 pub(crate) fn wide_prose(page: &str, text: &str) -> Vec<Finding> {
     let (mut findings, mut code) = (Vec::new(), false);
@@ -239,6 +268,14 @@ mod tests {
             "# Here\n[a](glossary.md#unit-of-time-u) [b](../docs) [c](https://x.org/y) [d](#here)
             `[e](missing.md)`";
         assert!(findings(good).is_empty());
+    }
+
+    #[test]
+    fn a_test_that_is_not_in_the_file_is_found() {
+        let read = |_: &str| Some("fn ages_are_known() {}".to_owned());
+        let found = |text: &str| missing_functions("docs/a.md", text, &read).len();
+        assert_eq!(found("| a |\n|---|\n| [`ages_are_known`](../t.rs) |"), 0);
+        assert_eq!(found("| a |\n|---|\n| [`ages_are`](../t.rs) |"), 1);
     }
 
     #[test]

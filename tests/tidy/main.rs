@@ -203,6 +203,16 @@ fn links_in_the_documentation_resolve() {
 }
 
 #[test]
+fn each_feature_names_a_test_that_exists() {
+    let page = "docs/reference/features.md";
+    let text = repository::text(page);
+    assert_tidy(&documents::missing_functions(page, &text, &repository::read_if_there));
+    for row in text.lines().filter(|line| line.starts_with("| ") && !line.contains("held by")) {
+        assert!(row.contains("](../../"), "{page}: name what holds this row: {row}");
+    }
+}
+
+#[test]
 fn each_study_answers_at_once_and_can_be_made_again() {
     let (files, index) = (repository::files(), repository::text("studies/README.md"));
     let named = studies::named(&files);
