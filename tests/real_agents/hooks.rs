@@ -113,6 +113,27 @@ fn a_program_is_told_who_is_dead_and_back() {
 }
 
 #[test]
+fn a_program_is_told_who_joins_and_who_leaves() {
+    let mut cluster = Cluster::new();
+    cluster.start("n1", &[]);
+    cluster.join("n2", "n1", &[]);
+    cluster.until_known(&["n1", "n2"], 2);
+    let told = cluster.path().join("told");
+    let program = script(&cluster, "cat >>\"$1\"").display().to_string();
+    let arguments = ["--every", "10ms", "--", &program, &told.display().to_string()];
+    let mut hook = Hook::begin(cluster.agent("n1"), &arguments);
+    cluster.join("n3", "n1", &[]);
+    let joined: Value = serde_json::from_str(&line(&cluster, &told, "\"joined\"")).expect("JSON");
+    assert_eq!((&joined["name"], &joined["observer"]), (&"n3".into(), &"n1".into()));
+    assert_eq!(cluster.stop("n3"), Some(0));
+    let left: Value = serde_json::from_str(&line(&cluster, &told, "\"left\"")).expect("JSON");
+    assert_eq!(left["name"], "n3");
+    assert_eq!(hook.end().code(), Some(0));
+    let text = fs::read_to_string(&told).expect("it was written");
+    assert!(!text.contains("\"dead\""), "who leaves is not dead: {text}");
+}
+
+#[test]
 fn a_program_that_hangs_ends_with_all_it_has_started_and_is_started_again() {
     let mut cluster = three();
     let told = cluster.path().join("told");
