@@ -155,3 +155,49 @@ fn the_service_runs_collectors() {
     };
     assert!(until("there is a metric of the collector", files) > 5);
 }
+
+/// By the steps of the reference: each node a secret of its own, which belongs to the agent's user.
+#[test]
+fn services_sign_their_entries() {
+    let hosts = Hosts::new(2);
+    let machines = [1, 2].map(|host| {
+        let machine = Machine::boot(&hosts, host);
+        machine.text(&["dpkg", "--install", &machine.share(package())]);
+        machine.write(KEYS, KEY);
+        machine
+    });
+    let identity = "/etc/tidings/identity";
+    let names = ["m1", "m2"];
+    let lines = [0, 1].map(|at| {
+        let words = ["tidings", "keys", "identity", "--name", names[at], identity];
+        let line = machines[at].text(&words);
+        machines[at].text(&["chown", "tidings", identity]);
+        line
+    });
+    let seed = format!("{}:9616", Hosts::address(1));
+    for (at, machine) in machines.iter().enumerate() {
+        let settings = format!(
+            "name = \"{}\"\nlisten = \"{}:9616\"\nseed = [\"{seed}\"]\npayload_bytes = 136\n\
+             identity = \"{identity}\"\nidentities = \"/etc/tidings/identities\"\n",
+            names[at],
+            Hosts::address(at + 1),
+        );
+        for (path, text) in [("agent.toml", settings), ("identities", lines.concat())] {
+            machine.write(&format!("/etc/tidings/{path}"), &text);
+            machine.text(&["chmod", "644", &format!("/etc/tidings/{path}")]);
+        }
+        machine.text(&["systemctl", "start", "tidings-agent"]);
+    }
+    for machine in &machines {
+        until("both know both", || (status(machine)["members"] == 2).then_some(()));
+        assert_eq!(status(machine)["counters"]["entries_unsigned"], 0);
+    }
+    // A user who is not of the agent's group cannot read the secret, and root's own is refused.
+    let read = machines[0].run(&["runuser", "-u", "nobody", "--", "cat", identity]);
+    assert!(!read.status.success(), "the secret is the agent's alone");
+    machines[0].text(&["chown", "root", identity]);
+    assert!(!machines[0].run(&["systemctl", "restart", "tidings-agent"]).status.success());
+    let words = ["journalctl", "--no-pager", "-o", "cat", "-u", "tidings-agent"];
+    let journal = machines[0].text(&words);
+    assert!(journal.contains("its owner has to be the user of the agent"), "{journal}");
+}

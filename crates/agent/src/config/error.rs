@@ -102,7 +102,7 @@ pub enum ConfigError {
     #[error("{0}")]
     Conflict(String),
     /// A file that only its owner may read cannot be read.
-    #[error("the {what} file {} cannot be read: {source}", path.display())]
+    #[error("the {what} file {} cannot be read: {source}{}", path.display(), owner(source))]
     Unread {
         /// What it holds.
         what: Secret,
@@ -260,5 +260,13 @@ fn suggestion(nearest: Option<&'static str>) -> String {
     match nearest {
         Some(key) => format!(": did you mean `{key}`?"),
         None => ": `tidings-agent --help` lists the keys, as flags".to_owned(),
+    }
+}
+
+/// The remedy where a file that is private belongs to another user.
+fn owner(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::PermissionDenied => "; its owner has to be the user of the agent (`chown`)",
+        _ => "",
     }
 }
