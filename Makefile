@@ -195,7 +195,7 @@ studies: ## list the studies with their questions; each runs by itself: studies/
 		printf '  %-19s %s\n' "$$(basename "$$(dirname "$$run")")" "$$(sed -n '2s/^# //p' "$$run")"; \
 	done
 
-tasks-peers: ## measure durable tasks beside Ray, Dask, HyperQueue and NATS: 12 minutes on an idle machine
+tasks-peers: ## measure durable tasks beside Ray, Dask, HyperQueue and NATS: 14 minutes on an idle machine
 	@studies/tasks-peers/run
 
 # The targets that became studies, and the folder of each.

@@ -3,8 +3,8 @@
     studies/tasks-peers/run
 
 The systems alternate within a repetition, so that a change of the machine's speed meets all alike.
-A cell that fails is said on standard error, and has no rows. Written are `tasks.csv`, a row for
-each figure of each cell, and its manifest.
+A cell that fails is said on standard error, and has no rows. Written are a table, of a row for each
+figure of each cell, and its manifest.
 
 Exit status: 0 done, 1 nothing could be measured, 2 wrong arguments, 130 Ctrl-C.
 """
@@ -175,11 +175,11 @@ def main() -> int:
     parser.add_argument("--system", nargs="*", help="how names begin, such as Ray")
     parser.add_argument("--repetitions", type=int, help="at most so many")
     parser.add_argument("--quick", action="store_true", help="a tenth of the work, to try it")
-    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True, help="the table")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     adopt()
-    table = Table(options.output / "tasks.csv", seed=1)
+    table = Table(options.output, seed=1)
     rows: list[list[object]] = []
     began = time.monotonic()
     for cell in cells(options.work, installed(options), options.repetitions):

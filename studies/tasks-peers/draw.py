@@ -89,17 +89,18 @@ def tables(table: Table) -> dict[str, str]:
     ]
     names = ["system", "no-op tasks/s", "CPU µs a task", "1 ms: by wall", "by CPU"]
     names += ["one at a time: p50 ms", "p99 ms"]
-    return {"steady": markdown(names, steady), "graph": graph(table), **hurt(table)}
+    return {"steady": markdown(names, steady), **hurt(table)}
 
 
-def graph(table: Table) -> str:
+def graphs(table: Table) -> dict[str, str]:
     """Return the table of graphs."""
     figures = ("rate", "cpu", "coordinator_cpu")
     lines = [
         [system, *(cell(table, "graph", system, figure) for figure in figures)]
         for system in ordered(table, ("graph",))
     ]
-    return markdown(["system", "tasks/s", "CPU µs a task", "of the coordinator"], lines)
+    heading = ["system", "tasks/s", "CPU µs a task", "of the coordinator"]
+    return {"graph": markdown(heading, lines)}
 
 
 def hurt(table: Table) -> dict[str, str]:

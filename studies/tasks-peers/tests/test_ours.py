@@ -104,7 +104,7 @@ def test_the_task_of_a_frozen_worker_begins_elsewhere(tmp_path: Path) -> None:
 def test_the_campaign_writes_a_table_and_its_manifest(tmp_path: Path) -> None:
     """A system that fails has no rows, and is named."""
     words = ["--work", "steady", "--system", "ProcessPoolExecutor", "--quick"]
-    words += ["--repetitions", "1", "--output", str(tmp_path / "made")]
+    words += ["--repetitions", "1", "--output", str(tmp_path / "made/tasks.csv")]
     done = subprocess.run(
         [sys.executable, STUDY / "comparison.py", *words],
         check=True,
@@ -125,7 +125,7 @@ def test_an_interrupted_campaign_leaves_nothing(tmp_path: Path) -> None:
     """No table, and no process of a cell: each has the folder in its command."""
     words = ["--work", "worker-killed", "--system", "Tidings", "--quick"]
     running = subprocess.Popen(
-        [sys.executable, STUDY / "comparison.py", *words, "--output", tmp_path / "made"],
+        [sys.executable, STUDY / "comparison.py", *words, "--output", tmp_path / "made/tasks.csv"],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
