@@ -78,6 +78,14 @@ fn nodes(state: &str, count: usize) -> String {
     format!("document.querySelectorAll('#graph .node.{state}').length === {count}")
 }
 
+/// Chooses the graph of these queues.
+fn choose(browser: &Browser, queues: &str) {
+    browser.value(&format!(
+        "(() => {{ document.getElementById('graph-queue').value = '{queues}';
+            document.getElementById('graph-form').requestSubmit(); }})()"
+    ));
+}
+
 const GRAPH: &str = r#"
 [task.split]
 shell = "echo 1"
@@ -103,13 +111,7 @@ fn a_graph_is_shown_with_states_its_critical_path_and_by_keyboard() {
     let browser = Browser::start();
     browser.open(&address);
     browser.until(ANSWERED);
-    let choose = |queue: &str| {
-        browser.value(&format!(
-            "(() => {{ document.getElementById('graph-queue').value = '{queue}';
-                document.getElementById('graph-form').requestSubmit(); }})()"
-        ))
-    };
-    choose("run/g");
+    choose(&browser, "run/g");
     for (state, count) in [("done", 3), ("failed", 1), ("running", 1), ("waiting", 1)] {
         browser.until(&nodes(state, count));
     }
@@ -142,7 +144,7 @@ fn a_graph_is_shown_with_states_its_critical_path_and_by_keyboard() {
     // What has the focus keeps it when the picture is drawn again.
     browser.until(&format!("{detail}.startsWith('report: 1 done')"));
     assert!(browser.seen().errors.is_empty(), "{:?}", browser.seen().errors);
-    choose("run/of nobody");
+    choose(&browser, "run/of nobody");
     browser.until("document.getElementById('graph-note').textContent.includes('no record')");
     assert_eq!(run.end().0, 5);
 }
@@ -174,6 +176,14 @@ fn a_store_of_several_parts_has_one_page() {
     browser.until(&tries("done", queues.len() + 1));
     assert_eq!(browser.value(&tries("bad", queues.len())), json!(true));
     assert_eq!(browser.value("document.querySelectorAll('#workers tbody tr').length"), json!(1));
+    // A graph that lies in queues of several parts is one picture.
+    let steps = "[task.first]\nqueue = \"left\"\nshell = \"echo 1\"\n\
+                 [task.second]\nqueue = \"right\"\nshell = \"cat {in.first}\"\n";
+    place.script("graph.toml", steps);
+    place.text(&["run", "-n", "0", "--resume", "g", "graph.toml"]);
+    choose(&browser, "left, right");
+    browser.until(&nodes("done", 2));
+    assert_eq!(browser.value("document.querySelectorAll('#graph .edge').length"), json!(1));
     assert!(browser.seen().errors.is_empty(), "{:?}", browser.seen().errors);
     worker.signal(Signal::TERM);
     assert_eq!(worker.end().0, 0);

@@ -44,6 +44,9 @@ const SECRET_WORDS: usize = 4;
 /// The pages of records that are read for a graph: a store may have many of other queues.
 const MOST_PAGES: usize = 50;
 
+/// The queues of one graph: a store has no more parts.
+const MOST_QUEUES: usize = 64;
+
 const DOCUMENTS: [Document; 9] = [
     page_file!("", HTML, "index.html"),
     look::STYLE_SHEET,
@@ -128,12 +131,19 @@ async fn tasks(State(source): State<Arc<Source>>, RawQuery(query): RawQuery) -> 
 }
 
 async fn graph(State(source): State<Arc<Source>>, RawQuery(query): RawQuery) -> Response {
-    let queue = query.as_deref().and_then(|query| query.strip_prefix("queue="));
-    let queue = queue.and_then(query::decoded).and_then(|queue| kinds::name(&queue).ok());
-    let Some(queue) = queue else {
-        return (StatusCode::BAD_REQUEST, "ask for v1/graph?queue=QUEUE\n").into_response();
+    let Some(queues) = query.as_deref().and_then(queues) else {
+        let reason = format!("ask for v1/graph?queue=QUEUE, of at most {MOST_QUEUES} queues\n");
+        return (StatusCode::BAD_REQUEST, reason).into_response();
     };
-    answer(source.graph(&queue)).await
+    answer(source.graph(&queues)).await
+}
+
+/// The queues that a query names, one at least.
+fn queues(query: &str) -> Option<Vec<String>> {
+    let named = query.split('&').map(|one| one.strip_prefix("queue=").and_then(query::decoded));
+    let queues: Vec<String> =
+        named.map(|one| kinds::name(&one?).ok()).take(MOST_QUEUES + 1).collect::<Option<_>>()?;
+    (queues.len() <= MOST_QUEUES).then_some(queues)
 }
 
 /// What a browser is told; it does not wait for long.
@@ -152,9 +162,9 @@ async fn answer(told: impl Future<Output = Result<impl Serialize, TasksError>>) 
 }
 
 impl Source {
-    async fn graph(&self, queue: &str) -> Result<GraphView, TasksError> {
+    async fn graph(&self, queues: &[String]) -> Result<GraphView, TasksError> {
         let _turn = self.turn.lock().await;
-        shape::read(&self.session, &[queue.to_owned()], MOST_PAGES).await
+        shape::read(&self.session, queues, MOST_PAGES).await
     }
 
     async fn picture(&self, after: u64) -> Result<Picture, TasksError> {
@@ -199,6 +209,16 @@ mod tests {
         assert!(loopback("127.0.0.1:0").is_ok() && loopback("[::1]:8080").is_ok());
         for wrong in ["0.0.0.0:80", "10.0.0.1:80", "localhost", "127.0.0.1"] {
             assert!(loopback(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_graph_is_asked_for_by_its_queues() {
+        let two = queues("queue=run%2Fa&queue=b%26").expect("two names");
+        assert_eq!(two, ["run/a", "b&"]);
+        let many = vec!["queue=a"; MOST_QUEUES + 1].join("&");
+        for wrong in ["", "queue=", "queue=a&", "queue=a&more=b", "queue=%", &many] {
+            assert_eq!(queues(wrong), None, "{wrong}");
         }
     }
 

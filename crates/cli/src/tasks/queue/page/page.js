@@ -65,7 +65,8 @@ async function showGraph() {
   const asked = graphOf;
   let note;
   try {
-    const answer = await ask(`v1/graph?queue=${encodeURIComponent(asked)}`);
+    const query = queuesOf(asked).map((name) => `queue=${encodeURIComponent(name)}`);
+    const answer = await ask(`v1/graph?${query.join('&')}`);
     if (asked !== graphOf) return;
     note = graph.show(answer);
   } catch (error) {
@@ -76,9 +77,15 @@ async function showGraph() {
   if (at('graph-note').textContent !== note) at('graph-note').textContent = note;
 }
 
+/** Several names have commas between them; a name may have one itself. */
+function queuesOf(text) {
+  if (picture?.queues.some(({ name }) => name === text)) return [text];
+  return text.split(',').map((name) => name.trim()).filter((name) => name !== '');
+}
+
 function chooseGraph(event) {
   event.preventDefault();
-  graphOf = at('graph-queue').value;
+  graphOf = at('graph-queue').value.trim();
   if (graphOf === '') {
     graph.clear();
     at('graph-note').textContent = '';
