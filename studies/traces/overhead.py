@@ -17,6 +17,7 @@ import argparse
 import statistics
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from drawing.manifest import Table
@@ -48,11 +49,16 @@ def rows(tree: str, text: str, pairs: int) -> list[Row]:
     return found
 
 
+def middle(values: Iterable[float]) -> tuple[float, float, float]:
+    """Return the median and its interval of 95 %, by the ranks of a sign test."""
+    ordered = sorted(values)
+    out = max(0, int(len(ordered) / 2 - 0.98 * len(ordered) ** 0.5))
+    return statistics.median(ordered), ordered[out], ordered[-1 - out]
+
+
 def longer(laps: list[Row], traced: int, plain: int) -> tuple[float, float, float]:
     """Return by how many per cent laps with a trace took longer: the median and its interval."""
-    ratios = sorted(100 * (float(row[traced]) / float(row[plain]) - 1) for row in laps)
-    out = max(0, int(len(ratios) / 2 - 0.98 * len(ratios) ** 0.5))
-    return statistics.median(ratios), ratios[out], ratios[-1 - out]
+    return middle(100 * (float(row[traced]) / float(row[plain]) - 1) for row in laps)
 
 
 def main() -> int:
@@ -74,8 +80,8 @@ def main() -> int:
             print(f"overhead: {error}", file=sys.stderr)
             return 1
         for what, (traced, plain) in {"processors": (3, 5), "wall": (2, 4)}.items():
-            middle, low, high = longer(own, traced, plain)
-            print(f"{tree}, {what}: {middle:+.2f} % [{low:+.2f}, {high:+.2f}], {pairs} pairs")
+            found = "{:+.2f} % [{:+.2f}, {:+.2f}]".format(*longer(own, traced, plain))
+            print(f"{tree}, {what}: {found}, {pairs} pairs")
         made += own
     table.write_rows(COLUMNS, made)
     return 0
