@@ -15,8 +15,10 @@ from tidings.tasks.left import Left
 
 T = TypeVar("T")
 
-# A call that a worker has may come back to its queue: who waits for it asks so often, in seconds,
-# whether to do it.
+# A call that a worker has may come back to its queue, as one that lies behind the task that waits
+# for it soon does: who waits asks after so many seconds whether to do it, then after twice as many,
+# and at last so often.
+AGAIN_FIRST = 0.06
 AGAIN = 1.0
 
 # How many results are brought before they are asked for, by who reads several in a row.

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any, Generic, TypeVar, cast
 
 from tidings.tasks import meter
-from tidings.tasks.future import AGAIN, Future, Inline, bring
+from tidings.tasks.future import AGAIN, AGAIN_FIRST, Future, Inline, bring
 
 F = TypeVar("F", bound="concurrent.futures.Future[Any]")
 
@@ -109,12 +109,14 @@ class as_completed(Generic[F]):  # noqa: N801, it reads as that of concurrent.fu
         """Wait for each in a task: a call that no worker has is done here."""
         waiting = set(self._futures)
         until = None if self._timeout is None else time.monotonic() + self._timeout
+        pause = AGAIN_FIRST
         while waiting:
-            ended = {one for one in waiting if one.done()} or self._next(waiting, until)
+            ended = {one for one in waiting if one.done()} or self._next(waiting, until, pause)
+            pause = AGAIN_FIRST if ended else min(2 * pause, AGAIN)
             waiting -= ended
             yield from ended
 
-    def _next(self, waiting: set[F], until: float | None) -> set[F]:
+    def _next(self, waiting: set[F], until: float | None, pause: float) -> set[F]:
         for one in waiting:
             inline = _inline_of(one)
             if inline is not None:
@@ -124,9 +126,9 @@ class as_completed(Generic[F]):  # noqa: N801, it reads as that of concurrent.fu
         rest = None if until is None else until - time.monotonic()
         if rest is not None and rest <= 0:
             raise concurrent.futures.TimeoutError(f"{len(waiting)} futures have not ended")
-        again = AGAIN if rest is None else min(rest, AGAIN)
+        most = pause if rest is None else min(rest, pause)
         first = concurrent.futures.FIRST_COMPLETED
-        return cast("set[F]", concurrent.futures.wait(waiting, again, first).done)
+        return cast("set[F]", concurrent.futures.wait(waiting, most, first).done)
 
     async def __aiter__(self) -> AsyncIterator[F]:
         """Wait for each without holding up other coroutines."""

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from tidings.tasks import context, inputs, pickles
 from tidings.tasks.errors import StoreError
 from tidings.tasks.executor import Executor
-from tidings.tasks.future import AGAIN, Future
+from tidings.tasks.future import AGAIN, AGAIN_FIRST, Future
 from tidings.tasks.options import Options
 
 T = TypeVar("T")
@@ -64,6 +64,7 @@ class Inline:
     def wait(self, timeout: float | None) -> float | None:
         """Wait until the call has ended, or the time is over; return the time that is left."""
         until = None if timeout is None else time.monotonic() + timeout
+        pause = AGAIN_FIRST
         while not self._future.done():
             with self._lock:
                 if not self._future.done() and self._is_taken(until):
@@ -71,7 +72,8 @@ class Inline:
             rest = _left(until)
             if rest == 0:
                 break
-            concurrent.futures.wait([self._future], AGAIN if rest is None else min(rest, AGAIN))
+            concurrent.futures.wait([self._future], pause if rest is None else min(rest, pause))
+            pause = min(2 * pause, AGAIN)
         return _left(until)
 
     def _is_taken(self, until: float | None) -> bool:

@@ -45,6 +45,8 @@ pub(super) struct Call {
     pub(super) inputs: Vec<TaskId>,
     pub(super) ending: Ending,
     pub(super) grace_ms: Arc<AtomicU64>,
+    /// Those behind it wait so long for it, and are given back then.
+    pub(super) patience: Duration,
     /// Bytes of its inputs that came from other nodes.
     pub(super) moved_bytes: u64,
     /// While it lies with its process.
@@ -62,10 +64,27 @@ pub(super) struct Called {
 
 impl Call {
     /// A call that has not begun.
-    pub(super) fn new(of: Try, called: Called, ending: Ending, grace_ms: Arc<AtomicU64>) -> Self {
+    pub(super) fn new(
+        of: Try,
+        called: Called,
+        ending: Ending,
+        grace_ms: Arc<AtomicU64>,
+        patience: Duration,
+    ) -> Self {
         let Called { name, runtime, code, body, inputs } = called;
-        let (moved_bytes, during) = (0, None);
-        Self { of, name, runtime, code, body, inputs, ending, grace_ms, moved_bytes, during }
+        Self {
+            of,
+            name,
+            runtime,
+            code,
+            body,
+            inputs,
+            ending,
+            grace_ms,
+            patience,
+            moved_bytes: 0,
+            during: None,
+        }
     }
 }
 

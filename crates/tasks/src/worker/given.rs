@@ -60,6 +60,8 @@ pub(super) struct Given {
     pub(super) orders: watch::Receiver<Option<Order>>,
     /// Set once it begins.
     pub(super) grace_ms: Arc<AtomicU64>,
+    /// When it has taken so long, what lies behind it is to come back.
+    pub(super) patience: Duration,
 }
 
 impl Given {

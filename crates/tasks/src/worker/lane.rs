@@ -23,7 +23,7 @@ use super::verdict::Verdict;
 
 /// Does a task, and those that are added, until none is left.
 pub(super) async fn run(shared: Arc<Shared>, mut slot: Slot, first: Given, mut ear: Ear) {
-    let Given { todo, orders, grace_ms } = first;
+    let Given { todo, orders, grace_ms, patience } = first;
     let (key, begun) = (todo.key(), Instant::now());
     let (task, attempt) = key;
     let (queue, copies) = (todo.queue, todo.copies);
@@ -32,7 +32,8 @@ pub(super) async fn run(shared: Arc<Shared>, mut slot: Slot, first: Given, mut e
         Err(verdict) => ear.ended(key, verdict, begun.elapsed()).await,
         Ok(Work { name, what: What::Call { runtime, code, body, inputs }, limits }) => {
             let called = Called { name, runtime, code, body, inputs };
-            let call = Call::new(of, called, Ending::new(limits, orders), grace_ms);
+            let ending = Ending::new(limits, orders);
+            let call = Call::new(of, called, ending, grace_ms, patience);
             series::run(&shared, &mut slot.runtimes, call, &mut ear).await;
         }
         Ok(work) => {

@@ -1,24 +1,34 @@
 //! Pace: how many tasks a worker asks for beside those that it does.
 //!
 //! Between the end of a task and the begin of the next lie a commit and the way to the coordinator
-//! and back. Tasks of milliseconds would wait longer for that than they run. So a worker whose
-//! tasks are short has the next ones in hand already: for each slot as many as are done in
-//! [`AHEAD`], at most [`MOST`].
+//! and back: some milliseconds with a store that syncs. Tasks of milliseconds would wait longer for
+//! that than they run. So a worker whose tasks are short has the next ones in hand already: for
+//! each slot as many as are done in [`AHEAD`], at most [`MOST`], and one where that way is a
+//! hundredth of a task or more ([`ONE`]).
 //!
 //! What lies with a worker no other can do. When tasks turn out to be long, so that no slot gets
-//! free for [`PATIENCE`] while tasks wait for one, they are given back, and none is asked for ahead
-//! until tasks are short again.
+//! free for a while ([`Pace::patience`]) while tasks wait for one, they are given back, and none is
+//! asked for ahead until tasks are short again.
 
 use std::time::Duration;
 
-/// The work that a slot has ahead.
+/// The work that a slot has ahead, if its tasks are short.
 const AHEAD: Duration = Duration::from_millis(8);
 
 /// The most tasks that a slot has ahead.
 const MOST: u32 = 64;
 
-/// How long tasks wait in a worker of which no slot gets free.
-pub(super) const PATIENCE: Duration = Duration::from_millis(50);
+/// Of tasks that take no longer a slot has one ahead.
+const ONE: Duration = Duration::from_millis(100);
+
+/// Once it has one, tasks may take so long until it has none: they are never all alike.
+const STILL_ONE: Duration = Duration::from_millis(150);
+
+/// Tasks are taken as long until they are known, and as no longer than this.
+const LONG: Duration = Duration::from_millis(200);
+
+/// How long tasks wait at least in a worker of which no slot gets free.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// By how much of the difference one task changes what is typical.
 const SHARE: u32 = 4;
@@ -33,7 +43,7 @@ pub(super) struct Pace {
 impl Pace {
     /// Tasks are taken as long until they are known.
     pub(super) fn new() -> Self {
-        Self { typical: PATIENCE, ahead: 0 }
+        Self { typical: LONG, ahead: 0 }
     }
 
     /// The tasks that each slot has ahead.
@@ -41,19 +51,31 @@ impl Pace {
         self.ahead
     }
 
+    /// How long tasks wait in the worker if no slot gets free, and behind one that runs: twice what
+    /// is typical, so that they do not come back from each that is as long as the others.
+    pub(super) fn patience(&self) -> Duration {
+        (2 * self.typical.min(STILL_ONE)).max(PATIENCE)
+    }
+
     /// A task took so long. Returns whether another number is to be asked for: small changes are
     /// not worth a message.
     pub(super) fn took(&mut self, time: Duration) -> bool {
-        let time = time.min(PATIENCE);
+        let time = time.min(LONG);
         self.typical = (self.typical * (SHARE - 1) + time) / SHARE;
-        let micros = self.typical.as_micros().max(1);
-        let wanted = (AHEAD.as_micros() / micros).min(MOST.into()) as u32;
+        let wanted = self.wanted();
         let is_more = wanted > self.ahead && wanted >= 2 * self.ahead;
         let is_other = is_more || 2 * wanted < self.ahead;
         if is_other {
             self.ahead = wanted;
         }
         is_other
+    }
+
+    fn wanted(&self) -> u32 {
+        let micros = self.typical.as_micros().max(1);
+        let many = (AHEAD.as_micros() / micros).min(MOST.into()) as u32;
+        let longest = if self.ahead > 0 { STILL_ONE } else { ONE };
+        many.max(u32::from(self.typical <= longest))
     }
 
     /// Tasks have waited for too long.
@@ -82,8 +104,28 @@ mod tests {
         assert_eq!(Pace::new().ahead(), 0);
         assert!(after(&[(30, micros(50))]).ahead() >= MOST / 2);
         assert!((4..=8).contains(&after(&[(30, millis(1))]).ahead()));
-        assert_eq!(after(&[(30, millis(20))]).ahead(), 0);
+        assert_eq!(after(&[(30, millis(20))]).ahead(), 1);
+        assert_eq!(after(&[(30, millis(50))]).ahead(), 1);
+        assert_eq!(after(&[(30, millis(120))]).ahead(), 0);
         assert_eq!(after(&[(30, micros(50)), (30, Duration::from_secs(9))]).ahead(), 0);
+    }
+
+    /// Tasks of 50 ms waited for two commits each, which was a twentieth of their time; had they
+    /// come back after 50 ms, most would have.
+    #[test]
+    fn one_that_is_ahead_stays_while_tasks_are_as_long_as_they_were() {
+        let pace = after(&[(30, Duration::from_millis(50))]);
+        assert!((90..=110).contains(&pace.patience().as_millis()), "{pace:?}");
+        assert_eq!(after(&[(60, Duration::from_micros(50))]).patience(), PATIENCE);
+        assert_eq!(Pace::new().patience(), 2 * STILL_ONE);
+    }
+
+    #[test]
+    fn about_a_hundred_milliseconds_needs_no_message_each_time() {
+        let mut pace = after(&[(40, Duration::from_millis(90))]);
+        assert_eq!(pace.ahead(), 1);
+        let times = [120, 90, 130, 80, 125].map(Duration::from_millis);
+        assert!(!times.into_iter().cycle().take(50).any(|time| pace.took(time)));
     }
 
     #[test]

@@ -20,7 +20,6 @@ use super::call::{self, Call, Called, Lost, READY, long};
 use super::ending::{Act, Ending, until};
 use super::given::{self, Content, Ear, Given, Key, Say, Todo, Told};
 use super::kept::{Kept, Runtimes};
-use super::pace::PATIENCE;
 use super::permits;
 use super::running::WHILE;
 use super::settings::Event;
@@ -230,7 +229,7 @@ impl Calls<'_> {
         let inputs = call.inputs.clone();
         let fetching = values::of(self.shared, &inputs);
         tokio::pin!(fetching);
-        let late_at = Instant::now() + PATIENCE;
+        let late_at = Instant::now() + call.patience;
         let (values, moved_bytes) = loop {
             tokio::select! {
                 biased;
@@ -256,7 +255,7 @@ impl Calls<'_> {
         if self.kept.is_ready {
             call.ending.begin_time();
         }
-        self.late_at = Some(Instant::now() + PATIENCE);
+        self.late_at = Some(Instant::now() + call.patience);
         self.current = Some(call);
     }
 
@@ -294,8 +293,8 @@ impl Calls<'_> {
                 }
                 if let Some(call) = &mut self.current {
                     call.ending.begin_time();
+                    self.late_at = Some(Instant::now() + call.patience);
                 }
-                self.late_at = Some(Instant::now() + PATIENCE);
                 self.kept.ahead = (ahead as usize).min(permits::MOST);
                 self.takes(self.kept.ahead).await;
             }
@@ -387,7 +386,7 @@ impl Calls<'_> {
             Say::Next(given) => *given,
             Say::Back => return self.give_back(false).await,
         };
-        let Given { todo, orders, grace_ms } = next;
+        let Given { todo, orders, grace_ms, patience } = next;
         let Todo { task, attempt, queue, copies, content } = todo;
         match given::read(self.shared, content).await {
             Err(verdict) => {
@@ -398,7 +397,8 @@ impl Calls<'_> {
             {
                 let of = Try { task, attempt, queue, slot: self.ear.slot, copies };
                 let called = Called { name, runtime, code, body, inputs };
-                let call = Call::new(of, called, Ending::new(limits, orders), grace_ms);
+                let ending = Ending::new(limits, orders);
+                let call = Call::new(of, called, ending, grace_ms, patience);
                 self.later.push_back(call);
                 if self.current.is_some() && self.late_at.is_none() {
                     self.give_back(true).await;

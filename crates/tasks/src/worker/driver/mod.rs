@@ -27,7 +27,7 @@ use crate::spawn::boxed;
 
 use super::ending::{Order, until};
 use super::given::{Content, Key, Say, Slot, Todo, Told};
-use super::pace::{PATIENCE, Pace};
+use super::pace::Pace;
 use super::room::Short;
 use super::settings::Event;
 use super::settle;
@@ -255,7 +255,7 @@ impl Driver {
         self.waiting.push_back(todo);
         self.fill();
         if !self.waiting.is_empty() && self.patient_until.is_none() {
-            self.patient_until = Some(Instant::now() + PATIENCE);
+            self.patient_until = Some(Instant::now() + self.pace.patience());
         }
     }
 

@@ -13,7 +13,6 @@ use super::super::ending::Order;
 use super::super::given::{Ear, Given, Say, Slot, Todo, Told};
 use super::super::kept::Runtimes;
 use super::super::lane;
-use super::super::pace::PATIENCE;
 use super::{Busy, Driver, ENDING, Ended, Running, SAID, UNWANTED};
 
 impl Driver {
@@ -27,7 +26,7 @@ impl Driver {
                 return self.waiting.push_front(todo);
             }
             let waits = !self.waiting.is_empty();
-            self.patient_until = waits.then(|| Instant::now() + PATIENCE);
+            self.patient_until = waits.then(|| Instant::now() + self.pace.patience());
         }
     }
 
@@ -71,7 +70,7 @@ impl Driver {
         let copies = todo.copies;
         let running = Running { orders: sender, grace_ms: grace_ms.clone(), slot, copies };
         self.running.insert(todo.key(), running);
-        Given { todo, orders, grace_ms }
+        Given { todo, orders, grace_ms, patience: self.pace.patience() }
     }
 
     pub(super) fn begin(&mut self, slot: Slot, given: Given) {
