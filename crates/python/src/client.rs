@@ -64,8 +64,9 @@ impl Client {
         let submission = options.submission(task, body, inputs.clone());
         if submission.payload.len() > MAX_WORK_BYTES {
             return Err(PyValueError::new_err(format!(
-                "a call has at most {MAX_WORK_BYTES} bytes with its arguments, not {}: write them \
-                 to a file and pass its path",
+                "a call has at most {MAX_WORK_BYTES} bytes with its arguments, not {}: put what is \
+                 large by `tidings.tasks.put` and pass the handle, or write it to a file and pass \
+                 its path",
                 submission.payload.len()
             )));
         }

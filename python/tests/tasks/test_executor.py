@@ -129,6 +129,12 @@ def test_what_cannot_be_pickled_is_refused_at_once(executor: tt.Executor) -> Non
         executor.submit(raise_value_error, 1, 2).result()
 
 
+def test_a_call_that_is_too_large_is_refused_with_what_to_do(executor: tt.Executor) -> None:
+    with pytest.raises(ValueError, match=r"at most 67108864 bytes .*`tidings\.tasks\.put`"):
+        executor.submit(len, bytes(64 << 20))
+    assert executor.submit(len, bytes(1 << 20)).result() == 1 << 20
+
+
 def generated(count: int) -> Iterator[int]:
     yield from range(count)
 

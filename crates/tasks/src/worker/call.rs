@@ -193,7 +193,10 @@ pub(super) async fn whole(
 }
 
 fn too_long(bytes: usize) -> String {
-    format!("a call of {bytes} bytes; at most {MAX_FRAME_BYTES} are possible: pass data as blobs")
+    format!(
+        "a call of {bytes} bytes with its inputs; at most {MAX_FRAME_BYTES} are possible: put what \
+         is large by `tidings.tasks.put` and pass the handle"
+    )
 }
 
 pub(super) fn long(bytes: usize) -> Lost {

@@ -7,28 +7,15 @@
 //! Invariant: work that is read is within its bounds and can be given to the system as it is: no
 //! text has a zero byte in it, no variable a name that is none.
 
-use minicbor::decode::Error;
-use minicbor::{Decode, Decoder, Encode};
+mod bounds;
 
+use minicbor::{Decode, Encode};
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::MAX_INPUTS;
 
 use crate::blobs::Handle;
 
-/// The longest payload that is read, in bytes.
-pub const MAX_WORK_BYTES: usize = 64 << 20;
-
-/// The words of a command line.
-pub const MAX_WORDS: usize = 1 << 16;
-
-/// The environment variables of a command.
-pub const MAX_VARIABLES: usize = 4_096;
-
-/// The longest name of a piece of work, in bytes.
-pub const MAX_NAME_BYTES: usize = 1_024;
-
-/// The end of an output that a report has, in bytes.
-pub const TAIL_BYTES: usize = 6 * 1024;
+pub use bounds::{MAX_NAME_BYTES, MAX_VARIABLES, MAX_WORDS, MAX_WORK_BYTES, TAIL_BYTES};
 
 /// What is to be done.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
@@ -52,10 +39,10 @@ pub enum What {
     #[n(0)]
     Command {
         /// The program and its arguments: at least one word, at most [`MAX_WORDS`].
-        #[cbor(n(0), decode_with = "words")]
+        #[cbor(n(0), decode_with = "bounds::words")]
         argv: Vec<String>,
         /// Variables beside those of the worker, at most [`MAX_VARIABLES`].
-        #[cbor(n(1), decode_with = "variables")]
+        #[cbor(n(1), decode_with = "bounds::variables")]
         environment: Vec<(String, String)>,
         /// Where it is started; where the worker was, if there is none.
         #[n(2)]
@@ -65,7 +52,7 @@ pub enum What {
         stdin: Vec<u8>,
         /// What it reads of tasks before it, at most [`MAX_INPUTS`]: each is a file, whose path
         /// stands where a word has `{in.NAME}`.
-        #[cbor(n(4), decode_with = "all_inputs", default)]
+        #[cbor(n(4), decode_with = "bounds::inputs", default)]
         inputs: Vec<Input>,
     },
     /// A function of a language, called in a process that is kept.
@@ -82,7 +69,7 @@ pub enum What {
         body: Vec<u8>,
         /// Calls before it whose values it is given, at most [`MAX_INPUTS`]. They are among the
         /// inputs of its task.
-        #[cbor(n(3), decode_with = "all_calls", default)]
+        #[cbor(n(3), decode_with = "bounds::inputs", default)]
         inputs: Vec<TaskId>,
     },
 }
@@ -134,8 +121,21 @@ impl Default for WorkLimits {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WorkError {
     /// It is too long.
-    #[error("the payload has {0} bytes; work has at most {MAX_WORK_BYTES}: pass data as blobs")]
+    #[error(
+        "the payload has {0} bytes; work has at most {MAX_WORK_BYTES}: put data in a file and pass \
+         its path, or in Python put it by `tt.put`"
+    )]
     Long(usize),
+    /// It has more words, variables or inputs than a worker reads.
+    #[error("{count} {what}; at most {most} are possible: put them in a file and pass its path")]
+    Many {
+        /// Of what.
+        what: &'static str,
+        /// How many there are.
+        count: usize,
+        /// How many there may be.
+        most: usize,
+    },
     /// It cannot be read.
     #[error("the payload is no work that this version knows ({0}); submit it with `tidings run`")]
     Unreadable(String),
@@ -178,20 +178,32 @@ impl Work {
         }
         let read: Result<Self, _> = minicbor::decode(payload);
         let work = read.map_err(|error| WorkError::Unreadable(error.to_string()))?;
-        work.check()?;
+        work.check_parts()?;
         Ok(work)
     }
 
-    /// Whether it can be done as far as can be told without trying.
+    /// Whether it can be done as far as can be told without trying: for who submits it, since what
+    /// fails here would fail on a worker only.
     ///
     /// # Errors
-    /// A part of it is outside of its bounds.
+    /// It is too long, or a part of it is outside of its bounds.
     pub fn check(&self) -> Result<(), WorkError> {
+        self.check_parts()?;
+        match self.to_payload().len() {
+            bytes if bytes > MAX_WORK_BYTES => Err(WorkError::Long(bytes)),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_parts(&self) -> Result<(), WorkError> {
         if self.name.len() > MAX_NAME_BYTES {
             return Err(text("the name", &self.name, "at most 1,024 bytes are possible"));
         }
         match &self.what {
             What::Command { argv, environment, directory, inputs, .. } => {
+                at_most("words of a command", argv.len(), MAX_WORDS)?;
+                at_most("variables of a command", environment.len(), MAX_VARIABLES)?;
+                at_most("inputs", inputs.len(), MAX_INPUTS)?;
                 if let Some(wrong) = inputs.iter().find(|input| !Input::is_name(&input.name)) {
                     return Err(text("the input", &wrong.name, "its name names a file"));
                 }
@@ -200,9 +212,16 @@ impl Work {
             What::Call { runtime, .. } if runtime.is_empty() || runtime.len() > 255 => {
                 Err(text("the runtime", runtime, "its name has 1 to 255 bytes"))
             }
-            What::Call { .. } => Ok(()),
+            What::Call { inputs, .. } => at_most("inputs", inputs.len(), MAX_INPUTS),
         }
     }
+}
+
+fn at_most(what: &'static str, count: usize, most: usize) -> Result<(), WorkError> {
+    if count > most {
+        return Err(WorkError::Many { what, count, most });
+    }
+    Ok(())
 }
 
 fn check_command(
@@ -234,43 +253,6 @@ fn check_zeros<'t>(
 
 fn text(what: &'static str, text: &str, remedy: &'static str) -> WorkError {
     WorkError::Text { what, text: text.chars().take(80).collect(), remedy }
-}
-
-fn words<C>(decoder: &mut Decoder<'_>, context: &mut C) -> Result<Vec<String>, Error> {
-    bounded(decoder, context, MAX_WORDS, "words")
-}
-
-fn variables<C>(
-    decoder: &mut Decoder<'_>,
-    context: &mut C,
-) -> Result<Vec<(String, String)>, Error> {
-    bounded(decoder, context, MAX_VARIABLES, "variables")
-}
-
-fn all_inputs<C>(decoder: &mut Decoder<'_>, context: &mut C) -> Result<Vec<Input>, Error> {
-    bounded(decoder, context, MAX_INPUTS, "inputs")
-}
-
-fn all_calls<C>(decoder: &mut Decoder<'_>, context: &mut C) -> Result<Vec<TaskId>, Error> {
-    bounded(decoder, context, MAX_INPUTS, "inputs")
-}
-
-/// A list that grows as it is read, up to a bound: a length alone reserves nothing.
-fn bounded<'b, C, T: Decode<'b, C>>(
-    decoder: &mut Decoder<'b>,
-    context: &mut C,
-    most: usize,
-    what: &str,
-) -> Result<Vec<T>, Error> {
-    let at = decoder.position();
-    let mut all = Vec::new();
-    for one in decoder.array_iter_with(context)? {
-        if all.len() == most {
-            return Err(Error::message(format!("more than {most} {what}")).at(at));
-        }
-        all.push(one?);
-    }
-    Ok(all)
 }
 
 /// What a worker says of a try that has ended. That of one that succeeded is the task's result.
@@ -479,5 +461,24 @@ mod tests {
         assert!(error.to_string().contains("more than 65536 words"), "{error}");
         let error = Work::from_payload(&vec![0; MAX_WORK_BYTES + 1]).unwrap_err();
         assert_eq!(error, WorkError::Long(MAX_WORK_BYTES + 1));
+    }
+
+    /// Such tasks were taken, and failed on the worker that read them.
+    #[test]
+    fn what_no_worker_would_read_is_refused_to_who_submits() {
+        let command = |argv| Work::command("sim", argv);
+        let input = |bytes: usize| {
+            let mut work = command(vec!["sim".to_owned()]);
+            let What::Command { stdin, .. } = &mut work.what else { unreachable!() };
+            *stdin = vec![0; bytes];
+            work
+        };
+        let frame = input(1 << 20).to_payload().len() - (1 << 20);
+        assert_eq!(input(MAX_WORK_BYTES - frame).check(), Ok(()));
+        let long = input(MAX_WORK_BYTES - frame + 1).check().unwrap_err();
+        assert_eq!(long, WorkError::Long(MAX_WORK_BYTES + 1));
+        assert!(long.to_string().contains("in a file and pass its path, or in Python put it by"));
+        let many = command(vec!["x".to_owned(); MAX_WORDS + 1]).check().unwrap_err().to_string();
+        assert!(many.starts_with("65537 words of a command; at most 65536 are possible"), "{many}");
     }
 }
