@@ -1,5 +1,7 @@
 //! Wrong input: one clear sentence, the documented exit code, and nothing changed.
 
+use rustix::process::Signal;
+
 use crate::place::Place;
 
 fn refused(arguments: &[&str], code: i32, sentence: &str) {
@@ -68,6 +70,25 @@ fn who_claims_is_told_what_is_waited_for() {
     assert!(said.contains("queues that have tasks are `jobs`"), "{said}");
     place.text(&["queue", "put", "orders", "--data", "x"]);
     assert_eq!(claim.end(), (0, "x".to_owned(), String::new()));
+}
+
+/// A worker of a mistyped queue waited without a word.
+#[test]
+fn a_worker_says_which_of_its_queues_have_no_task_yet_and_waits() {
+    let place = Place::new();
+    // It stays: no worker has what it needs.
+    place.text(&["queue", "put", "jobs", "--need", "gpu=1", "--", "true"]);
+    let mut worker = place.start(&["worker", "-n", "1", "--queue", "jobs,orders"]);
+    assert!(worker.complaint().contains("1 slots, queues jobs, orders"));
+    let said = worker.complaint();
+    assert!(said.contains("no task of the queue `orders` yet: waiting for one"), "{said}");
+    assert!(said.contains("queues that have tasks are `jobs`"), "{said}");
+    let id = place.text(&["queue", "put", "orders", "--", "true"]).trim().to_owned();
+    place.text(&["queue", "drain", "orders"]);
+    assert_eq!(place.json(&["task", "show", &id, "--json"])["state"], "done");
+    worker.signal(Signal::TERM);
+    let (code, _, errors) = worker.end();
+    assert_eq!((code, errors), (0, String::new()), "it is said once");
 }
 
 #[test]

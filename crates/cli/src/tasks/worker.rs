@@ -111,9 +111,9 @@ async fn work(place: &Place, options: &Options) -> Result<(), TasksError> {
         });
         core::future::pending::<Infallible>().await
     };
-    let boarded = async {
+    let missing = async {
         // Later the worker's own session is enough: this one, of the client, ends.
-        if let Err(error) = tell_without_board(client, place).await {
+        if let Err(error) = tell_what_is_missing(client, place, &options.queues).await {
             output::complain(&error.to_string());
         }
         core::future::pending::<Infallible>().await
@@ -123,7 +123,7 @@ async fn work(place: &Place, options: &Options) -> Result<(), TasksError> {
         () = time_limit(options.drain, options.until) => output::complain("the job's time limit comes: draining"),
         error = watch(&mut events, options.verbose) => return Err(error),
         never = reached => match never {},
-        never = boarded => match never {},
+        never = missing => match never {},
         never = tell_troubles(&member) => match never {},
     }
     drain(worker, &mut events, &mut ending, options.verbose).await;
@@ -131,10 +131,21 @@ async fn work(place: &Place, options: &Options) -> Result<(), TasksError> {
     Ok(())
 }
 
-/// Says that hosts that die are found by their sessions alone, where tasks have several hosts.
-async fn tell_without_board(client: Client, place: &Place) -> Result<(), TasksError> {
+/// Says which queues have no task yet, of which one may be mistyped; and that hosts that die are
+/// found by their sessions alone, where tasks have several hosts.
+async fn tell_what_is_missing(
+    client: Client,
+    place: &Place,
+    queues: &[String],
+) -> Result<(), TasksError> {
+    if queues.is_empty() && !place.address.is_of_hosts() {
+        return Ok(());
+    }
+    let overview = unknown::overview(&client).await?;
+    if let Some(text) = unknown::not_there_yet(&overview, queues) {
+        output::complain(&text);
+    }
     if place.address.is_of_hosts() {
-        let overview = unknown::overview(&client).await?;
         let text = without_board(&overview).trim().replace('\n', " ");
         if !text.is_empty() {
             output::complain(&text);
