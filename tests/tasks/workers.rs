@@ -1,10 +1,14 @@
 //! Workers: others help with a run, die, and are replaced.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
+use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Signal, getuid};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::place::{Place, Running, wait_for_end};
 
@@ -96,6 +100,69 @@ fn a_worker_that_is_asked_twice_gives_its_task_back() {
         (&"ready".into(), &"returned".into())
     );
     assert!(place.lines("done").is_empty());
+}
+
+/// A terminal of its own, as `ssh -tt` gives the command that it starts: both ends.
+fn terminal() -> (OwnedFd, File) {
+    let here = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&here).and_then(|()| unlockpt(&here)).unwrap();
+    let name = ptsname(&here, Vec::new()).unwrap();
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let there = open(name, flags, Mode::empty()).unwrap();
+    (here, there.into())
+}
+
+/// The guide starts workers by `ssh -tt`. When the connection is lost the kernel sends SIGHUP, and
+/// whatever the worker says afterwards it says to a terminal that is gone.
+#[test]
+fn a_worker_whose_terminal_is_gone_lets_its_task_end() {
+    let place = Place::new();
+    place.script("task", GATED);
+    let (mut began, mut gate) = (place.pipe("began"), place.pipe("gate"));
+    let put = |argument: &str| {
+        place.text(&["queue", "put", "jobs", "--", "sh", "task", argument]).trim().to_owned()
+    };
+    let (first, second) = (put("1"), put("2"));
+    let (here, there) = terminal();
+    let tidings = tidings_experiment::agents::programs().join("tidings");
+    let mut command = place.with_store(Path::new("setsid"));
+    command.arg("--ctty").arg(tidings).args(["worker", "-n", "1", "--verbose"]);
+    let end = || there.try_clone().unwrap();
+    let worker = Running::begin(command.stdin(end()).stdout(end()).stderr(end()));
+    drop((command, there));
+    assert_eq!(began.line(), "1");
+    drop(here);
+    // It has heard of it once it takes no more.
+    let takes = |place: &Place| {
+        let listed = place.json(&["queue", "ls", "--json"]);
+        listed["workers"].as_array().unwrap().iter().any(|one| one["slots"] != 0)
+    };
+    while takes(&place) {}
+    gate.let_go(1);
+    assert_eq!(worker.end().0, 0);
+    let state = |task: &str| place.json(&["task", "show", task, "--json"])["state"].clone();
+    assert_eq!((state(&first), state(&second)), ("done".into(), "ready".into()));
+    assert_eq!(place.json(&["task", "show", &first, "--json"])["attempts"], 1);
+}
+
+/// Who starts a worker by nohup means it to outlive the connection.
+#[test]
+fn a_worker_that_was_started_by_nohup_goes_on_when_its_terminal_is_gone() {
+    let place = Place::new();
+    let (here, there) = terminal();
+    let tidings = tidings_experiment::agents::programs().join("tidings");
+    let mut command = place.with_store(Path::new("setsid"));
+    command.arg("--ctty").arg("nohup").arg(tidings).args(["worker", "-n", "1"]);
+    command.stdin(there.try_clone().unwrap()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut worker = Running::begin(&mut command);
+    drop((command, there));
+    while !worker.complaint().contains("1 slots") {}
+    drop(here);
+    let id = place.text(&["queue", "put", "jobs", "--", "true"]).trim().to_owned();
+    place.text(&["queue", "drain", "jobs"]);
+    assert_eq!(place.json(&["task", "show", &id, "--json"])["state"], "done");
+    worker.signal(Signal::TERM);
+    assert_eq!(worker.end().0, 0);
 }
 
 /// The job's end is long past: the worker drains as soon as it has begun.
