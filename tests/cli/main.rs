@@ -5,6 +5,7 @@
 
 mod completions;
 mod demo;
+mod doctor;
 mod guides;
 mod misuse;
 mod programs;

@@ -67,7 +67,7 @@ pub enum Command {
     Health(health::Options),
     /// Show the agent's own status, configuration and counters
     Status(status::Options),
-    /// Find out what lies between this node and another
+    /// Find out what works on this machine, and what lies between this node and another
     Doctor(doctor::Options),
     /// Pick nodes for work, for mpirun or srun
     Pick(pick::Options),

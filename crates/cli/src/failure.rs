@@ -65,6 +65,27 @@ pub enum Failure {
         /// What it is.
         ways: Vec<String>,
     },
+    /// The mechanisms of this machine cannot be tried.
+    #[error(transparent)]
+    Examination(#[from] tidings_doctor::ExaminationError),
+    /// Mechanisms of this machine do not work as they are meant.
+    #[error("of {tried} mechanisms {}", lacking(.degraded, .not))]
+    Lacking {
+        /// How many were tried.
+        tried: usize,
+        /// Those in whose place something else works.
+        degraded: Vec<String>,
+        /// Those of which nothing works.
+        not: Vec<String>,
+    },
+    /// `--only` names no mechanism.
+    #[error("--only {given}: no such mechanism{}: `tidings doctor --list` lists them", like(.nearest))]
+    Mechanism {
+        /// The name as given.
+        given: String,
+        /// Similar names.
+        nearest: Vec<String>,
+    },
     /// A step of an exchange of keys is not safe, or nodes have not said their keys.
     #[error("keys {what}: {reason}")]
     Keys {
@@ -200,6 +221,7 @@ impl Failure {
             | Self::NotAPair { .. }
             | Self::Metric(_)
             | Self::Need(_)
+            | Self::Mechanism { .. }
             | Self::Hook(_)
             | Self::NoAgentProgram { .. } => 2,
             Self::KeyFile(error) => error.exit_code(),
@@ -212,6 +234,8 @@ impl Failure {
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Ill { .. }
             | Self::InTheWay { .. }
+            | Self::Examination(_)
+            | Self::Lacking { .. }
             | Self::Keys { .. }
             | Self::Agent(_)
             | Self::Board(_)
@@ -225,6 +249,16 @@ impl Failure {
     pub fn is_silent(&self) -> bool {
         self.exit_code() == 0
     }
+}
+
+/// The mechanisms that lack something, by what they lack.
+fn lacking(degraded: &[String], not: &[String]) -> String {
+    let said = |names: &[String], what: &str| match names {
+        [] => None,
+        names => Some(format!("{} {what} ({})", names.len(), names.join(", "))),
+    };
+    let parts = [said(not, "do not work"), said(degraded, "are degraded")];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" and ")
 }
 
 fn like(nearest: &[String]) -> String {

@@ -5,7 +5,8 @@
 //! control socket (`tidings-control`).
 //!
 //! * [`nodes`], [`colonies`], [`top`], [`show`], [`health`], [`status`], [`publish`],
-//!   [`watch`], [`doctor`]: ask one agent. [`hook`]: tells programs what has happened to nodes.
+//!   [`watch`]: ask one agent. [`hook`]: tells programs what has happened to nodes.
+//! * [`doctor`]: what works on this machine, and what lies between two nodes.
 //! * [`demo`]: starts a whole cluster of agents on loopback and measures it.
 //! * [`sim`]: simulates a cluster and prints its figures. [`plan`]: predicts them.
 //! * [`lab`]: measures what gossip costs the applications that run with it.
