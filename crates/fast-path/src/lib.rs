@@ -1,0 +1,46 @@
+//! Fast paths: what FOX built into research kernels (HARE, NIX, FusedOS), on stock Linux.
+//!
+//! One core of a machine is the *service core*; a [`Service`] is a thread on it that makes system
+//! calls for threads of the other cores, which thereby never enter the kernel. A thread writes what
+//! it wants into one cache line of its [`lane`] and goes on.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`service`] | the thread on the service core, and what it does where there is one core only |
+//! | [`post`], [`routine`] | curried calls: made ready once, fired by writing a line |
+//! | [`shipper`], [`shippable`] | shipped calls: made in a thread's place, and which can be |
+//! | [`space`] | memory at one address in all processes of a group |
+//! | [`pages`] | words on pages of 2 MiB |
+//! | [`lane`] | the lines, as a protocol that a model checker has seen all of |
+//! | `memory`, `pause`, `kernel` | the pages of a lane; waiting for another core; system calls |
+//! | [`error`] | what can go wrong, with what to do |
+//!
+//! Each mechanism is behind one interface with its fallbacks, and says which of these it uses. The
+//! agent needs none of it. What was measured and why it is so: docs/reference/fast-path.md and
+//! docs/decisions/0075-fast-paths.md.
+
+#![deny(unsafe_code)]
+
+pub mod error;
+#[expect(unsafe_code, reason = "it is where the kernel is called")]
+mod kernel;
+pub mod lane;
+#[expect(unsafe_code, reason = "it is where pages become cache lines")]
+mod memory;
+#[expect(unsafe_code, reason = "it is where pages become words")]
+pub mod pages;
+mod pause;
+pub mod post;
+pub mod routine;
+pub mod service;
+pub mod shippable;
+#[expect(unsafe_code, reason = "it is where system calls of any kind are made")]
+pub mod shipper;
+pub mod space;
+
+pub use error::{CurryError, FireError, LaneError, StartError};
+pub use lane::INLINE_BYTES;
+pub use post::{Post, Progress, Ticket};
+pub use routine::Routine;
+pub use service::{Service, Settings, Way};
+pub use shipper::{Call, Made, Shipper};
