@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use thiserror::Error;
 
@@ -154,4 +155,69 @@ pub enum FireError {
     /// The service has ended.
     #[error("the service has ended: open a lane of another one; calls in place never end")]
     Ended,
+}
+
+/// Why a thread's calls are not dispatched. They are made as before.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DispatchError {
+    /// Another thread of this process is.
+    #[error("another thread of this process is dispatched: end that first")]
+    Taken,
+    /// The kernel has no such thing.
+    #[error("this kernel has no syscall user dispatch: take Linux 5.11 or later, on x86-64")]
+    Unknown,
+    /// The system refuses.
+    #[error("{call}: {source}: allow that call")]
+    System {
+        /// The system call.
+        call: &'static str,
+        /// What it says.
+        source: io::Error,
+    },
+}
+
+/// Why a program was not run. This one goes on.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ProgramError {
+    /// Its file cannot be read.
+    #[error("{}: {source}: name a file that can be read", file.display())]
+    File {
+        /// Which.
+        file: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It is not a program, or for another machine.
+    #[error("{}: {what}: name a program of this machine", file.display())]
+    Foreign {
+        /// Which.
+        file: PathBuf,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// There is no place for it in memory.
+    #[error(
+        "{}: {source}: no place for it in memory; one that may be anywhere (-pie) has more",
+        file.display()
+    )]
+    Memory {
+        /// Which.
+        file: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The service takes no more.
+    #[error("{source}")]
+    Lane {
+        /// Why.
+        source: LaneError,
+    },
+    /// Its calls cannot be seen.
+    #[error("{source}")]
+    Dispatch {
+        /// Why.
+        source: DispatchError,
+    },
 }

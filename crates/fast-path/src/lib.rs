@@ -9,6 +9,7 @@
 //! | [`service`] | the thread on the service core, and what it does where there is one core only |
 //! | [`post`], [`routine`] | curried calls: made ready once, fired by writing a line |
 //! | [`shipper`], [`shippable`] | shipped calls: made in a thread's place, and which can be |
+//! | `dispatch`, `program` | the same for code and programs that know nothing of it, on x86-64 |
 //! | [`space`] | memory at one address in all processes of a group |
 //! | [`pages`] | words on pages of 2 MiB |
 //! | [`lane`] | the lines, as a protocol that a model checker has seen all of |
@@ -21,6 +22,9 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "it is where the calls of other code are taken over")]
+pub mod dispatch;
 pub mod error;
 #[expect(unsafe_code, reason = "it is where the kernel is called")]
 mod kernel;
@@ -31,6 +35,9 @@ mod memory;
 pub mod pages;
 mod pause;
 pub mod post;
+#[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "it is where a program is put into memory")]
+pub mod program;
 pub mod routine;
 pub mod service;
 pub mod shippable;
@@ -38,7 +45,7 @@ pub mod shippable;
 pub mod shipper;
 pub mod space;
 
-pub use error::{CurryError, FireError, LaneError, StartError};
+pub use error::{CurryError, DispatchError, FireError, LaneError, ProgramError, StartError};
 pub use lane::INLINE_BYTES;
 pub use post::{Post, Progress, Ticket};
 pub use routine::Routine;

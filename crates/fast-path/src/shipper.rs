@@ -93,12 +93,18 @@ impl Shipper {
             return (raw(call), Made::InPlace);
         }
         match shipped(memory, caller, call) {
-            Some(result) => match rest(call, result) {
+            Some(result) => match rest(call, result, raw) {
                 Some(whole) => (whole, Made::InPlace),
                 None => (result, Made::Shipped),
             },
             None => (raw(call), Made::InPlace),
         }
+    }
+
+    /// What it ships by, for code that has no shipper.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn into_lane(self) -> Option<(Arc<Memory>, Caller)> {
+        self.way
     }
 
     /// The parent of this process: a call that takes nothing.
@@ -163,13 +169,13 @@ pub(crate) fn shipped(memory: &Memory, caller: &mut Caller, call: Call) -> Optio
 ///
 /// A signal comes with some errors to the thread that makes the call, so it makes it once more.
 /// And where the service would not wait, it may have written only some of the bytes.
-pub(crate) fn rest(call: Call, result: u64) -> Option<u64> {
+pub(crate) fn rest(call: Call, result: u64, make: impl Fn(Call) -> u64) -> Option<u64> {
     if manner(call.number, &call.arguments) != Manner::NoWait {
         return None;
     }
     if let Some(error) = error_in(result) {
         let signalled = [libc::EPIPE, libc::EFBIG].contains(&(error as i32));
-        return signalled.then(|| raw(call));
+        return signalled.then(|| make(call));
     }
     let writes = [libc::SYS_write, libc::SYS_sendto, libc::SYS_pwrite64];
     let [_, at, bytes, ..] = call.arguments;
@@ -181,7 +187,7 @@ pub(crate) fn rest(call: Call, result: u64) -> Option<u64> {
     if call.number == libc::SYS_pwrite64 as u64 {
         left.arguments[3] += result;
     }
-    let more = raw(left);
+    let more = make(left);
     Some(if error_in(more).is_some() { result } else { result + more })
 }
 

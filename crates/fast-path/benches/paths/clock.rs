@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Instant;
 
+/// Tells a process that the bench starts which core is for the service.
+pub(crate) const SERVICE_CORE: &str = "TIDINGS_PATHS_SERVICE_CORE";
+
 /// The nanoseconds of each of `count` calls, the clock's own taken off.
 pub(crate) fn timed(count: usize, mut call: impl FnMut()) -> Vec<u64> {
     let mut empty: Vec<u64> = (0..101)
