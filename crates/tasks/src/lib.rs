@@ -26,6 +26,7 @@
 //! | [`space`] | tuples that processes put, read and pull |
 //! | [`flow`] | computations that are declared by what their tasks read, move on and change |
 //! | [`queue`] | queues of data for programs in Rust: put, claim, complete |
+//! | [`semaphore`] | counting semaphores for programs in Rust: permits that cannot leak |
 //! | [`items`] | tasks that carry data for programs that claim them |
 //! | [`replies`] | answers about many tasks, in one queue |
 //! | [`session`] | a worker's or client's side, which outlives connections and coordinators |
@@ -63,6 +64,7 @@ mod renewal;
 mod replicas;
 pub mod replies;
 pub mod runtime;
+pub mod semaphore;
 pub mod service;
 pub mod session;
 pub mod socket;
