@@ -4,6 +4,7 @@
 //! wait for a line of output or for the end of a process, never for a time.
 
 mod completions;
+mod cores;
 mod demo;
 mod doctor;
 mod guides;

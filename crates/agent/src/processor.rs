@@ -6,19 +6,16 @@
 //! inherit them. Invariant: when this returns, the settings are in effect, or there is an error
 //! that names the setting; nothing is adapted to the machine.
 
-use std::fs;
 use std::io;
+use std::path::Path;
 
 use rustix::process::{getpriority_process, setpriority_process};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use tidings_cores::{CoreSet, CoresError, here, journal};
 
-use crate::config::{Priority, ServiceCores, Settings, listed};
+use crate::config::{Priority, ServiceCores, Settings};
 
 /// The niceness of `low`: a tenth of the weight of a process with niceness 0.
 const LOW_NICENESS: i32 = 10;
-
-/// The cores that are switched on, as a list such as `0-127`.
-const ONLINE: &str = "/sys/devices/system/cpu/online";
 
 /// Why the agent cannot run as its settings require. Nothing of the cluster has been touched.
 #[derive(Debug, thiserror::Error)]
@@ -30,8 +27,11 @@ pub enum ProcessorError {
         /// What was asked for.
         core: u32,
         /// The machine's cores.
-        online: String,
+        online: CoreSet,
     },
+    /// No roles of cores are set, or they cannot be read.
+    #[error("service_core = role: {0}")]
+    Role(#[source] CoresError),
     /// The machine has the core, and this process may not use it.
     #[error(
         "service_core: this process may not use core {core}, only {allowed}: name one of those, or \
@@ -41,7 +41,7 @@ pub enum ProcessorError {
         /// What was asked for.
         core: u32,
         /// What the process may use.
-        allowed: String,
+        allowed: CoreSet,
     },
     /// The system rejected the setting.
     #[error(
@@ -65,12 +65,8 @@ pub enum ProcessorError {
 /// [`ProcessorError`].
 pub(crate) fn settle(settings: &Settings) -> Result<(), ProcessorError> {
     if let Some(cores) = cores(settings)? {
-        let mut set = CpuSet::new();
-        for &core in &cores {
-            set.set(core as usize);
-        }
-        sched_setaffinity(None, &set).map_err(|error| {
-            refused(format!("service_core = {}", listed(&cores)), "sched_setaffinity", error.into())
+        here::bind(&cores).map_err(|error| {
+            refused(format!("service_core = {cores}"), "sched_setaffinity", error)
         })?;
     }
     let set = |call, done: io::Result<()>| {
@@ -87,37 +83,42 @@ pub(crate) fn settle(settings: &Settings) -> Result<(), ProcessorError> {
 ///
 /// # Errors
 /// [`ProcessorError`] if one of them cannot be used.
-pub(crate) fn cores(settings: &Settings) -> Result<Option<Vec<u32>>, ProcessorError> {
+pub(crate) fn cores(settings: &Settings) -> Result<Option<CoreSet>, ProcessorError> {
     if settings.service_core == ServiceCores::Any {
         return Ok(None);
     }
-    let set = sched_getaffinity(None)
-        .map_err(|error| refused("service_core".to_owned(), "sched_getaffinity", error.into()))?;
-    let allowed: Vec<u32> =
-        (0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).map(|core| core as u32).collect();
-    let online = fs::read_to_string(ONLINE).unwrap_or_default();
-    chosen(&settings.service_core, &allowed, online.trim())
+    let allowed = here::allowed()
+        .map_err(|error| refused("service_core".to_owned(), "sched_getaffinity", error))?;
+    let asked = match &settings.service_core {
+        ServiceCores::Role => &ServiceCores::These(of_role(Path::new(journal::FOLDER))?),
+        asked => asked,
+    };
+    chosen(asked, &allowed, here::online().as_ref())
 }
 
-/// The requested part of `allowed`; `online` is the machine's own list of its cores, if it has one.
+/// The cores that roles leave to the system.
+fn of_role(folder: &Path) -> Result<CoreSet, ProcessorError> {
+    let read = journal::read(folder).map_err(ProcessorError::Role)?;
+    read.map(|(header, _)| header.service).ok_or(ProcessorError::Role(CoresError::NotApplied))
+}
+
+/// The requested part of `allowed`; `online` are the machine's cores, if it says so.
 fn chosen(
     asked: &ServiceCores,
-    allowed: &[u32],
-    online: &str,
-) -> Result<Option<Vec<u32>>, ProcessorError> {
+    allowed: &CoreSet,
+    online: Option<&CoreSet>,
+) -> Result<Option<CoreSet>, ProcessorError> {
     let these = match asked {
-        ServiceCores::Any => return Ok(None),
-        ServiceCores::Last => return Ok(allowed.last().map(|&core| vec![core])),
+        ServiceCores::Any | ServiceCores::Role => return Ok(None),
+        ServiceCores::Last => return Ok(allowed.last().map(|core| CoreSet::from_iter([core]))),
         ServiceCores::These(these) => these,
     };
-    let Some(&core) = these.iter().find(|core| !allowed.contains(core)) else {
+    let Some(core) = these.without(allowed).iter().next() else {
         return Ok(Some(these.clone()));
     };
-    match online.parse() {
-        Ok(ServiceCores::These(all)) if !all.contains(&core) => {
-            Err(ProcessorError::NoCore { core, online: online.to_owned() })
-        }
-        _ => Err(ProcessorError::NotAllowed { core, allowed: listed(allowed) }),
+    match online {
+        Some(all) if !all.has(core) => Err(ProcessorError::NoCore { core, online: all.clone() }),
+        _ => Err(ProcessorError::NotAllowed { core, allowed: allowed.clone() }),
     }
 }
 
@@ -142,23 +143,40 @@ fn be_idle() -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+
+    fn set(list: &str) -> CoreSet {
+        list.parse().expect("a list")
+    }
 
     #[test]
     fn the_last_core_is_the_last_that_may_be_used() {
-        let last = chosen(&ServiceCores::Last, &[0, 2, 5], "0-7").expect("there is one");
-        assert_eq!(last, Some(vec![5]));
-        assert_eq!(chosen(&ServiceCores::Any, &[0], "0").expect("any will do"), None);
+        let last = chosen(&ServiceCores::Last, &set("0,2,5"), Some(&set("0-7")));
+        assert_eq!(last.expect("there is one"), Some(set("5")));
+        assert_eq!(chosen(&ServiceCores::Any, &set("0"), None).expect("any will do"), None);
     }
 
     #[test]
     fn a_missing_core_and_a_forbidden_one_have_different_errors() {
-        let asked = |text: &str| chosen(&text.parse().expect("a list"), &[0, 1], "0-3");
-        assert_eq!(asked("0-1").expect("both may be used"), Some(vec![0, 1]));
+        let (allowed, online) = (set("0-1"), set("0-3"));
+        let asked = |text: &str| chosen(&text.parse().expect("a list"), &allowed, Some(&online));
+        assert_eq!(asked("0-1").expect("both may be used"), Some(set("0-1")));
         let lacks = asked("1,4").expect_err("four cores").to_string();
         assert_eq!(lacks, "service_core: core 4 does not exist here: this machine has 0-3");
         let forbidden = asked("3").expect_err("not allowed").to_string();
         let start = "service_core: this process may not use core 3, only 0-1: name one of those";
         assert!(forbidden.starts_with(start), "{forbidden}");
+    }
+
+    #[test]
+    fn a_role_is_that_of_the_journal() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let none = of_role(folder.path()).expect_err("no roles").to_string();
+        assert!(none.starts_with("service_core = role: no roles are set here"), "{none}");
+        let header = r#"{"version":1,"machine":"m","boot":"b","way":{"way":"affinities"},"application":"1-3","service":"0"}"#;
+        fs::write(folder.path().join("journal"), format!("{header}\n")).expect("ours");
+        assert_eq!(of_role(folder.path()).expect("roles"), set("0"));
     }
 }

@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 
 use crate::exit_codes::exit_codes;
 use crate::{
-    colonies, completions, demo, doctor, health, help, hook, keys, lab, manuals, nodes, pick, plan,
-    publish, show, sim, status, tasks, top, watch,
+    colonies, completions, cores, demo, doctor, health, help, hook, keys, lab, manuals, nodes,
+    pick, plan, publish, show, sim, status, tasks, top, watch,
 };
 
 const EXAMPLES: &str = concat!(
@@ -69,6 +69,8 @@ pub enum Command {
     Status(status::Options),
     /// Find out what works on this machine, and what lies between this node and another
     Doctor(doctor::Options),
+    /// Keep cores for applications: plan it, set it, use it, undo it
+    Cores(cores::Options),
     /// Pick nodes for work, for mpirun or srun
     Pick(pick::Options),
     /// Add metrics of your own to this node's entry

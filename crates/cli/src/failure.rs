@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use tidings_board::BoardError;
 use tidings_control::{ClientError, ErrorKind};
+use tidings_cores::CoresError;
 use tidings_experiment::ExperimentError;
 use tidings_gossip::payload::PayloadError;
 use tidings_nodes::columns::UnknownColumn;
@@ -64,6 +65,23 @@ pub enum Failure {
         host: String,
         /// What it is.
         ways: Vec<String>,
+    },
+    /// Roles of cores cannot be planned, set, used or undone.
+    #[error(transparent)]
+    Cores(#[from] CoresError),
+    /// Knobs do not have the value that was set.
+    #[error("{count} knobs have another value than was set here")]
+    Drifted {
+        /// How many.
+        count: usize,
+    },
+    /// The program of `cores run` does not start.
+    #[error("{program} does not start ({source}): name a program that can be executed")]
+    Program {
+        /// Its name.
+        program: String,
+        /// What the system said.
+        source: io::Error,
     },
     /// The mechanisms of this machine cannot be tried.
     #[error(transparent)]
@@ -222,8 +240,10 @@ impl Failure {
             | Self::Metric(_)
             | Self::Need(_)
             | Self::Mechanism { .. }
+            | Self::Program { .. }
             | Self::Hook(_)
             | Self::NoAgentProgram { .. } => 2,
+            Self::Cores(error) => of_cores(error),
             Self::KeyFile(error) => error.exit_code(),
             Self::Demo(error) => error.exit_code(),
             Self::Simulation(error) => error.exit_code(),
@@ -234,6 +254,7 @@ impl Failure {
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Ill { .. }
             | Self::InTheWay { .. }
+            | Self::Drifted { .. }
             | Self::Examination(_)
             | Self::Lacking { .. }
             | Self::Keys { .. }
@@ -248,6 +269,22 @@ impl Failure {
     /// Whether it is silent: the reader has closed the pipe.
     pub fn is_silent(&self) -> bool {
         self.exit_code() == 0
+    }
+}
+
+fn of_cores(error: &CoresError) -> u8 {
+    match error {
+        CoresError::OneCore
+        | CoresError::NoCore { .. }
+        | CoresError::Overlap { .. }
+        | CoresError::Unmovable { .. }
+        | CoresError::NoneLeft { .. }
+        | CoresError::OtherMachine { .. }
+        | CoresError::RoleFile { .. }
+        | CoresError::NotEmpty { .. }
+        | CoresError::NotRoot => 2,
+        CoresError::NotApplied => 4,
+        _ => 1,
     }
 }
 

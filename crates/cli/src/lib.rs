@@ -7,6 +7,7 @@
 //! * [`nodes`], [`colonies`], [`top`], [`show`], [`health`], [`status`], [`publish`],
 //!   [`watch`]: ask one agent. [`hook`]: tells programs what has happened to nodes.
 //! * [`doctor`]: what works on this machine, and what lies between two nodes.
+//! * [`cores`]: keeps cores for applications, and undoes it.
 //! * [`demo`]: starts a whole cluster of agents on loopback and measures it.
 //! * [`sim`]: simulates a cluster and prints its figures. [`plan`]: predicts them.
 //! * [`lab`]: measures what gossip costs the applications that run with it.
@@ -24,6 +25,7 @@ pub mod arguments;
 pub mod colonies;
 pub mod complete;
 pub mod completions;
+pub mod cores;
 pub mod demo;
 pub mod doctor;
 mod exit_codes;
@@ -114,6 +116,7 @@ fn dispatch(line: CommandLine) -> Result<(), Failure> {
         Command::Show(options) => show::run(&agent, &options),
         Command::Health(options) => health::run(&agent, &options),
         Command::Doctor(options) => doctor::run(&agent, &options),
+        Command::Cores(options) => cores::run(&options),
         Command::Status(options) => status::run(&agent, &options),
         Command::Pick(options) => pick::run(&agent, &options),
         Command::Publish(options) => publish::run(&agent, &options),

@@ -39,7 +39,7 @@ pub(crate) fn interrupts() -> Outcome {
                 movable + bound.len(),
                 bound.join(", ")
             ),
-            "keep programs that must not be disturbed off the cores where those arrive",
+            "choose application cores without those: tidings cores plan",
         ),
     }
 }
@@ -68,7 +68,7 @@ pub(crate) fn tick() -> Outcome {
     );
     Outcome::degraded(
         format!("every core keeps its tick: {rate}"),
-        "start a kernel with CONFIG_NO_HZ_FULL by nohz_full= and rcu_nocbs= on its line, with those cores",
+        "start a kernel with CONFIG_NO_HZ_FULL by the line that tidings cores plan prints",
     )
 }
 

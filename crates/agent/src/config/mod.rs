@@ -30,7 +30,6 @@ use layers::{Layer, Written};
 pub use origin::{Origin, Place};
 pub use readers::Readers;
 pub use seed::Seed;
-pub(crate) use service::listed;
 pub use service::{Priority, ServiceCores};
 use setting::SETTINGS;
 pub use value::{BoardPlace, LogFormat, RosterSource};

@@ -5,8 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The most cores that a set of the kernel's can name.
-const CORES_MOST: u32 = 1024;
+use tidings_cores::CoreSet;
 
 /// The cores on which the agent runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,8 +14,10 @@ pub enum ServiceCores {
     Any,
     /// The one with the greatest number among those that the process may use.
     Last,
-    /// These, ascending; never empty.
-    These(Vec<u32>),
+    /// Those that `tidings cores apply` has left to the system.
+    Role,
+    /// These; never empty.
+    These(CoreSet),
 }
 
 /// The agent's priority compared with the applications of its machine.
@@ -37,28 +38,10 @@ impl FromStr for ServiceCores {
         match text {
             "any" => return Ok(Self::Any),
             "last" => return Ok(Self::Last),
+            "role" => return Ok(Self::Role),
             _ => {}
         }
-        let mut cores = Vec::new();
-        for part in text.split(',') {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            let (first, last) = (number(first)?, number(last)?);
-            if first > last {
-                return Err(format!("{part} runs backwards"));
-            }
-            cores.extend(first..=last);
-        }
-        cores.sort_unstable();
-        cores.dedup();
-        Ok(Self::These(cores))
-    }
-}
-
-fn number(text: &str) -> Result<u32, String> {
-    match text.trim().parse::<u32>() {
-        Ok(core) if core < CORES_MOST => Ok(core),
-        Ok(core) => Err(format!("{core} is out of range")),
-        Err(_) => Err("neither core numbers nor a known word".to_owned()),
+        text.parse().map(Self::These)
     }
 }
 
@@ -85,30 +68,16 @@ impl fmt::Display for Priority {
     }
 }
 
-/// Cores in short form, such as `0,2-3`; the numbers ascend.
-pub(crate) fn listed(cores: &[u32]) -> String {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for &core in cores {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == core => *last = core,
-            _ => runs.push((core, core)),
-        }
-    }
-    let run = |(first, last): &(u32, u32)| {
-        if first == last { first.to_string() } else { format!("{first}-{last}") }
-    };
-    runs.iter().map(run).collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn cores_are_a_word_a_number_or_a_list() {
-        let these = |cores: &[u32]| Ok(ServiceCores::These(cores.to_vec()));
+        let these = |cores: &[u32]| Ok(ServiceCores::These(cores.iter().copied().collect()));
         assert_eq!("any".parse(), Ok(ServiceCores::Any));
         assert_eq!("last".parse(), Ok(ServiceCores::Last));
+        assert_eq!("role".parse(), Ok(ServiceCores::Role));
         assert_eq!("7".parse(), these(&[7]));
         assert_eq!("2-3,0,3".parse(), these(&[0, 2, 3]));
         for (text, reason) in [
@@ -122,11 +91,5 @@ mod tests {
             let refused = text.parse::<ServiceCores>().expect_err(text);
             assert!(refused.starts_with(reason), "{text}: {refused}");
         }
-    }
-
-    #[test]
-    fn cores_are_listed_in_runs() {
-        assert_eq!(listed(&[0, 2, 3, 4, 9]), "0,2-4,9");
-        assert_eq!(listed(&[]), "");
     }
 }

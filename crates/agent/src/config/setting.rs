@@ -436,8 +436,9 @@ pub(crate) static SETTINGS: [Setting; 43] = [
         placeholder: "CORES",
         form: Form::TextOrCount,
         default: Some("any"),
-        allowed: "any, last, or numbers of cores this process may use, such as 3 or 0,2-3",
-        about: "The cores on which the agent runs; last: the one with the greatest number",
+        allowed: "any, last, role, or numbers of cores this process may use, such as 3 or 0,2-3",
+        about: "The cores on which the agent runs; last: the one with the greatest number; role: those \
+                that tidings cores apply leaves to the system",
         reloads: false,
     },
     Setting {

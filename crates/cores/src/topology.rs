@@ -1,0 +1,71 @@
+//! The cores of a machine: which are on, which share a physical core, what it was started with.
+
+use std::collections::BTreeMap;
+
+use crate::CoresError;
+use crate::machine::Machine;
+use crate::set::CoreSet;
+
+const CORES: &str = "/sys/devices/system/cpu";
+
+/// The cores of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Topology {
+    /// Those that are switched on.
+    pub online: CoreSet,
+    /// For each core all that share its physical core, itself included.
+    pub siblings: BTreeMap<u32, CoreSet>,
+    /// Those that lose the tick while one task runs there.
+    pub tickless: CoreSet,
+    /// Those that the boot loader's line keeps out of the scheduler's balance.
+    pub isolated: CoreSet,
+    /// Those whose callbacks run elsewhere.
+    pub callbacks_elsewhere: CoreSet,
+    /// What tells this machine from others.
+    pub machine: String,
+    /// What tells this start of the machine from others.
+    pub boot: String,
+}
+
+impl Topology {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// [`CoresError::Read`].
+    pub fn read(machine: &dyn Machine) -> Result<Self, CoresError> {
+        let path = format!("{CORES}/online");
+        let read = machine.read(&path);
+        let online: CoreSet = read
+            .and_then(|text| text.parse().map_err(std::io::Error::other))
+            .map_err(|source| CoresError::Read { path, source })?;
+        let list = |path: &str| machine.read(path).ok().and_then(|text| text.parse().ok());
+        let siblings = online.iter().map(|core| {
+            let path = format!("{CORES}/cpu{core}/topology/thread_siblings_list");
+            (core, list(&path).unwrap_or_else(|| CoreSet::from_iter([core])))
+        });
+        let line = machine.read("/proc/cmdline").unwrap_or_default();
+        let text = |path: &str| machine.read(path).map(|text| text.trim().to_owned());
+        let name = text("/etc/machine-id").ok().filter(|name| !name.is_empty());
+        Ok(Self {
+            siblings: siblings.collect(),
+            tickless: list(&format!("{CORES}/nohz_full")).unwrap_or_default(),
+            isolated: list(&format!("{CORES}/isolated")).unwrap_or_default(),
+            callbacks_elsewhere: parameter(&line, "rcu_nocbs").unwrap_or_default(),
+            machine: name.or_else(|| text("/proc/sys/kernel/hostname").ok()).unwrap_or_default(),
+            boot: text("/proc/sys/kernel/random/boot_id").unwrap_or_default(),
+            online,
+        })
+    }
+
+    /// The cores that share physical cores with these, themselves included.
+    pub fn with_siblings(&self, cores: &CoreSet) -> CoreSet {
+        let sets = cores.iter().filter_map(|core| self.siblings.get(&core));
+        sets.fold(cores.clone(), |all, some| all.either(some)).both(&self.online)
+    }
+}
+
+/// The cores that a parameter of the boot loader's line names.
+fn parameter(line: &str, name: &str) -> Option<CoreSet> {
+    let value = line.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+    value?.parse().ok()
+}
