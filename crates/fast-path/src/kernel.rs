@@ -1,6 +1,8 @@
-//! System calls for which no safe function is at hand, each in a function that is safe to call.
+//! System calls and instructions for which no safe function is at hand, each in one that is safe to
+//! call.
 
 use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 fn checked(result: i32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -16,6 +18,38 @@ pub(crate) fn block_signals() -> io::Result<()> {
     };
     // This one returns its error.
     if result == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(result)) }
+}
+
+/// A socket that sends frames as they are by the interface with this number, past its queue.
+pub(crate) fn packet_socket(interface: u32) -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: opens a socket, which is ours. Protocol 0: it receives nothing.
+    let socket = unsafe {
+        let socket = libc::socket(libc::AF_PACKET, kind, 0);
+        if socket < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        OwnedFd::from_raw_fd(socket)
+    };
+    // SAFETY: an address is plain numbers, so zeros are one; the calls read it, and the number
+    // after it, here.
+    unsafe {
+        let mut address = std::mem::zeroed::<libc::sockaddr_ll>();
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_ifindex = interface as i32;
+        let bytes = size_of::<libc::sockaddr_ll>() as u32;
+        checked(libc::bind(socket.as_raw_fd(), (&raw const address).cast(), bytes))?;
+        let (level, option, yes) = (libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1i32);
+        let bytes = size_of::<i32>() as u32;
+        checked(libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw const yes).cast(),
+            bytes,
+        ))?;
+    }
+    Ok(socket)
 }
 
 /// New private pages of zeros for `bytes`, where the kernel likes, filled at once if `filled`.
@@ -46,4 +80,18 @@ pub(crate) unsafe fn unmap(start: *mut u8, bytes: usize) {
 pub(crate) unsafe fn advise(start: *mut u8, bytes: usize, advice: i32) -> io::Result<()> {
     // SAFETY: as the caller says.
     checked(unsafe { libc::madvise(start.cast(), bytes, advice) })
+}
+
+/// Has this core begin to take a line from the core that wrote it last, to write to it soon. It
+/// waits for nothing, and changes nothing but the time of that write.
+#[inline]
+pub(crate) fn fetch_for_writing<T>(line: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the instruction is a hint about a place that a reference is to, and changes nothing.
+    unsafe {
+        std::arch::asm!("prefetchw [{0}]", in(reg) std::ptr::from_ref(line),
+            options(nostack, preserves_flags));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = line; // elsewhere the write takes its time
 }

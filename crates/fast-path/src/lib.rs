@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`service`] | the thread on the service core, and what it does where there is one core only |
 //! | [`post`], [`routine`] | curried calls: made ready once, fired by writing a line |
+//! | [`frame`] | a frame that is made but for the bytes of a datagram |
 //! | [`shipper`], [`shippable`] | shipped calls: made in a thread's place, and which can be |
 //! | `dispatch`, `program` | the same for code and programs that know nothing of it, on x86-64 |
 //! | [`space`] | memory at one address in all processes of a group |
@@ -26,6 +27,7 @@
 #[expect(unsafe_code, reason = "it is where the calls of other code are taken over")]
 pub mod dispatch;
 pub mod error;
+pub mod frame;
 #[expect(unsafe_code, reason = "it is where the kernel is called")]
 mod kernel;
 pub mod lane;

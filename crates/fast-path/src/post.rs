@@ -21,6 +21,10 @@ use crate::memory::{Life, Memory};
 use crate::routine::Routine;
 use crate::service::{Handler, Seat, Service, error_in};
 
+/// How many lines before its turn a line is taken from the service's core: as long as that takes,
+/// so many calls may be fired in a row.
+const AHEAD: usize = 8;
+
 /// A call that was fired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
@@ -177,7 +181,14 @@ impl Post {
                 if memory.life() == Life::Ended {
                     return Err(FireError::Ended);
                 }
-                caller.fire(memory.lane(), words).map(Ticket).ok_or(FireError::Full)
+                let lane = memory.lane();
+                let number = caller.fire(lane, words).ok_or(FireError::Full)?;
+                // The service wrote to the lines ahead when it answered their last calls.
+                if lane.lines.len() > 2 * AHEAD {
+                    let ahead = (number as usize + AHEAD) & (lane.lines.len() - 1);
+                    crate::kernel::fetch_for_writing(&lane.lines[ahead]);
+                }
+                Ok(Ticket(number))
             }
             Path::InPlace { handler, results, at, failures } => {
                 let Some(result) = handler.run(words) else { return Err(FireError::Full) };

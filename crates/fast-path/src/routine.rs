@@ -4,6 +4,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use nix::net::if_::if_nametoindex;
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::UdpGsoSegment;
 use rustix::fs::OFlags;
@@ -11,6 +12,7 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, send, sendto};
 
 use crate::error::CurryError;
+use crate::frame::{Ends, Frame};
 use crate::lane::INLINE_BYTES;
 
 /// The most bytes that one send with segments takes: what fits an IP packet of 64 KiB.
@@ -35,6 +37,7 @@ pub struct Routine(Kind);
 enum Kind {
     Send { socket: UdpSocket, to: Option<SocketAddr> },
     Write { file: OwnedFd },
+    Frame { socket: OwnedFd, frame: Box<Frame> },
     Bulk { socket: UdpSocket, to: Option<SocketAddr>, segment: usize, whole: bool, buffer: Buffer },
 }
 
@@ -65,6 +68,25 @@ impl Routine {
         }
         rustix::fs::fcntl_setfl(&file, flags | OFlags::NONBLOCK).map_err(system("fcntl"))?;
         Ok(Self(Kind::Write { file }))
+    }
+
+    /// Sends a datagram of up to [`INLINE_BYTES`] as a frame that is made here but for them, by an
+    /// interface, past routes, filters and queues. It takes CAP_NET_RAW.
+    ///
+    /// # Errors
+    /// If there is no such interface, or this process may not.
+    pub fn frame(interface: &str, ends: &Ends) -> Result<Self, CurryError> {
+        let refused = |source: std::io::Error| CurryError::Interface {
+            interface: interface.to_owned(),
+            remedy: match source.kind() {
+                std::io::ErrorKind::PermissionDenied => "give CAP_NET_RAW, or send a datagram",
+                _ => "name one that `ip link` shows",
+            },
+            source,
+        };
+        let index = if_nametoindex(interface).map_err(|error| refused(error.into()))?;
+        let socket = crate::kernel::packet_socket(index).map_err(refused)?;
+        Ok(Self(Kind::Frame { socket, frame: Box::new(Frame::new(ends)) }))
     }
 
     /// Sends up to `bytes` of a buffer as datagrams of `segment` bytes each, and a last one with
@@ -101,7 +123,7 @@ impl Routine {
     /// How many bytes it takes.
     pub(crate) fn takes(&self) -> usize {
         match &self.0 {
-            Kind::Send { .. } | Kind::Write { .. } => INLINE_BYTES,
+            Kind::Send { .. } | Kind::Write { .. } | Kind::Frame { .. } => INLINE_BYTES,
             Kind::Bulk { buffer, .. } => locked(buffer).len(),
         }
     }
@@ -118,6 +140,9 @@ impl Routine {
         match &mut self.0 {
             Kind::Send { socket, to } => send_to(socket, *to, inline),
             Kind::Write { file } => rustix::io::write(&*file, inline),
+            Kind::Frame { socket, frame } => {
+                send(&*socket, frame.with(inline), FLAGS).map(|_| inline.len())
+            }
             Kind::Bulk { socket, to, segment, whole, buffer } => {
                 let bytes = locked(buffer);
                 let bytes = bytes.get(..length).ok_or(Errno::INVAL)?;

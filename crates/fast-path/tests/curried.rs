@@ -3,9 +3,10 @@
 
 use std::io::Read;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::OwnedFd;
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
+use tidings_fast_path::frame::Ends;
 use tidings_fast_path::{
     CurryError, FireError, INLINE_BYTES, Post, Progress, Routine, Service, Settings,
 };
@@ -199,4 +200,58 @@ fn lanes_that_were_left_are_given_again() {
         };
         drop(post);
     }
+}
+
+/// All frames of IPv4 that the interface `lo` gets from now on.
+fn frames_of_lo() -> UdpSocket {
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+    // SAFETY: opens a socket, which is ours, and is used for receiving bytes alone.
+    let socket = unsafe {
+        let of_ip = i32::from((libc::ETH_P_IP as u16).to_be());
+        let opened = libc::socket(libc::AF_PACKET, kind, of_ip);
+        assert!(opened >= 0, "{}", std::io::Error::last_os_error());
+        UdpSocket::from_raw_fd(opened)
+    };
+    // One that does not come is a failure, not a wait for ever.
+    socket.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("a time");
+    socket
+}
+
+/// Frames take a privilege: without it that is said, with it they are on the interface as made.
+/// The host itself takes no frame of a loopback address for its own, so they are looked at there.
+#[test]
+fn a_frame_is_sent_as_it_was_made_or_the_privilege_is_named() {
+    for service in both() {
+        let from = "127.0.0.1:4321".parse().expect("an address");
+        let ends = Ends { hardware: [[2; 6], [4; 6]], from, to: from };
+        let routine = match Routine::frame("lo", &ends) {
+            Ok(routine) => routine,
+            Err(error) => {
+                assert!(error.to_string().contains("CAP_NET_RAW"), "{error}");
+                continue;
+            }
+        };
+        let seen = frames_of_lo();
+        let mut post = service.post(8, vec![routine]).expect("a lane");
+        for length in [1, 17, INLINE_BYTES] {
+            let ticket = fire(&mut post, 0, &vec![length as u8; length]);
+            assert_eq!(done(post.wait(ticket)), length);
+            let mut bytes = [0; 2048];
+            while bytes[..12] != [[4; 6], [2; 6]].concat() {
+                let count = seen.recv(&mut bytes).expect("it is there");
+                bytes[count..].fill(0);
+            }
+            assert_eq!(bytes[36..38], 4321u16.to_be_bytes(), "the port of the receiver");
+            assert_eq!(bytes[38..40], (8 + length as u16).to_be_bytes());
+            assert!(bytes[42..42 + length].iter().all(|&byte| byte == length as u8));
+        }
+    }
+}
+
+#[test]
+fn an_interface_that_is_not_there_is_named() {
+    let any = "127.0.0.1:9".parse().expect("an address");
+    let ends = Ends { hardware: [[0; 6]; 2], from: any, to: any };
+    let error = Routine::frame("none-such", &ends).expect_err("nobody has it");
+    assert!(error.to_string().contains("none-such"), "{error}");
 }
