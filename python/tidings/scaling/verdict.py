@@ -6,10 +6,15 @@ probability for a single test was measured, not assumed: `threshold`. Over the t
 rate is shared by Holm's rule. Growth faster than expected, a better function, is not a violation
 unless both sides are requested; it is reported.
 
+A step, where a cache ends, looks like faster growth if noise hides it. So with six sizes or more
+P(limits are kept) averages over growth without a step and beside each, on both sides alike: an
+alarm needs growth beyond the limits to be likelier than growth within them with a step beside it.
+If P is high and sizes scatter no more than repetitions, steps change nothing and are not weighed.
+
 If no growth describes the measurements, the verdict is a misfit: a cliff between two sizes beyond
-which growth cannot be told, or scatter between sizes that no candidate explains. Where a cliff is
-likely, growth is evaluated beside a step there, in proportion. Three and four sizes have thresholds
-of their own, and no verdict without repetitions: nothing else shows the noise there.
+which growth cannot be told, or scatter between sizes that no candidate explains. Three and four
+sizes have thresholds of their own, and no verdict without repetitions: nothing else shows the noise
+there.
 """
 
 from __future__ import annotations
@@ -23,6 +28,7 @@ import numpy as np
 
 from tidings.scaling import plan
 from tidings.scaling.engines.bayes import BayesModel
+from tidings.scaling.engines.bayes.steps import Steps
 from tidings.scaling.limits import FEWEST_SIZES, Limits, Match
 from tidings.scaling.terms import Term
 
@@ -34,6 +40,11 @@ HOLDS = 0.9
 
 CREDIBLE = 0.95
 CLIFF_PROBABILITY = 0.95
+"""From this probability on a step or a cliff is named."""
+
+PLAIN_NOISE = 0.5
+"""Below this probability that sizes scatter more than repetitions, what holds needs no step."""
+
 LARGEST_RESIDUAL = 0.25
 """Scatter between sizes, beyond that of repetitions, above which no growth describes them."""
 
@@ -109,13 +120,13 @@ def _measured(model: BayesModel, limits: Limits, two_sided: bool) -> Evaluation:
     growth = model.growth
     low, high = credible(model)
     probability = model.probability(limits.expected, lower, limits.upper)
-    stepped = _step_of(model)
-    if model.steps and model.cliff:
-        beside = model.steps.holds(limits.expected, lower, limits.upper)
-        share = model.cliff.probability
-        probability = share * beside + (1 - share) * probability
-    if model.steps and stepped:
-        growth = model.steps.growth
+    stepped = ""
+    plain = probability >= HOLDS and model.wider_noise < PLAIN_NOISE
+    steps = None if plain else model.steps
+    if steps:
+        probability = steps.holds(limits.expected, lower, limits.upper)
+        stepped = _named(steps)
+        growth = steps.likeliest.posterior.growth if stepped else growth
     return Evaluation(
         limits=limits,
         two_sided=two_sided,
@@ -130,15 +141,13 @@ def _measured(model: BayesModel, limits: Limits, two_sided: bool) -> Evaluation:
     )
 
 
-def _step_of(model: BayesModel) -> str:
-    """Return what is said of a jump beyond which growth is the same, or nothing."""
-    cliff, beside = model.cliff, model.steps
-    if cliff is None or beside is None or cliff.probability < CLIFF_PROBABILITY:
-        return ""
-    if beside.residual > LARGEST_RESIDUAL**2:
+def _named(steps: Steps) -> str:
+    """Return what is said of a likely step, or nothing."""
+    step = steps.likeliest
+    if steps.probability < CLIFF_PROBABILITY or step.residual > LARGEST_RESIDUAL**2:
         return ""
     return (
-        f"a step between {cliff.below:g} and {cliff.above:g}, by a factor of {beside.factor:.3g}; "
+        f"a step between {step.below:g} and {step.above:g}, by a factor of {step.factor:.3g}; "
         "growth is that on both sides of it"
     )
 

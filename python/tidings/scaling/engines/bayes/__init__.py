@@ -15,7 +15,6 @@ bounds of intervals.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -41,9 +40,6 @@ _CONSTANT_NODES = np.array([-1.7, 0.0, 1.7])
 _WIDEST_CONSTANT = 2.0
 _FARTHEST_CONSTANT = 6.0
 _NEGLIGIBLE = 1e-6
-_PLAUSIBLE = 0.1
-"""From this probability of a cliff on, growth beside it is weighed too."""
-
 _SMOOTH = 0.5
 """Where more noise than the repetitions show is less likely than this, no cliff is searched for."""
 
@@ -53,14 +49,19 @@ class BayesModel:
     """A posterior over growth, and the summary it is computed from.
 
     `wider_noise` is the probability that sizes scatter more than their repetitions; `cliff` the
-    likeliest jump, likely or not; `steps` growth beside it, unless it is out of the question.
+    likeliest jump, likely or not.
     """
 
     posterior: Posterior
     summary: Summary
     wider_noise: float
     cliff: Cliff | None
-    steps: Steps | None = None
+    again: _Again
+
+    @cached_property
+    def steps(self) -> Steps | None:
+        """Growth beside steps, weighed when it is first asked for; None with too few sizes."""
+        return self.again.beside_steps(self.posterior)
 
     @property
     def growth(self) -> Term:
@@ -81,6 +82,11 @@ class BayesModel:
         return (
             forms.written(exponents, scale * found[0], scale * found[1], variable) if found else ""
         )
+
+    def likely(self, variable: str, count: int = 5) -> dict[str, float]:
+        """Return the likeliest growths as text, with their probabilities."""
+        listed = list(self.posterior.by_term().items())[:count]
+        return {term.big_o(variable): share for term, share in listed}
 
     def probability(self, expected: Term, lower: Term | None, upper: Term) -> float:
         """Return the probability that growth keeps the limits; `lower` None: no lower limit."""
@@ -127,20 +133,22 @@ class BayesEngine:
             squares = min(squares, weighed.form_squares)
         wider = noise.wider(float(squares))
         jump = weighed.cliff() if wider > _SMOOTH else None
-        beside = None
-        if jump and jump.probability > _PLAUSIBLE:
-            beside = steps.weighed(problem, jump, _weigher(listed, summary))
         posterior = weighed.posterior(summary.reference)
-        return BayesModel(posterior, summary, wider, jump, beside)
+        return BayesModel(posterior, summary, wider, jump, _Again(problem, listed))
 
 
-def _weigher(listed: Candidates, summary: Summary) -> Callable[[Problem], Posterior]:
-    """Return what weighs the candidates on other data of the same sizes."""
+@dataclass(frozen=True)
+class _Again:
+    """What the candidates are weighed on, for a second time beside steps."""
 
-    def weigh(problem: Problem) -> Posterior:
-        return _Weighed(problem, pairs.chosen(problem, listed)).posterior(summary.reference)
+    problem: Problem
+    listed: Candidates
 
-    return weigh
+    def beside_steps(self, smooth: Posterior) -> Steps | None:
+        def weigh(problem: Problem) -> Posterior:
+            return _Weighed(problem, pairs.chosen(problem, self.listed)).posterior(smooth.reference)
+
+        return steps.weighed(self.problem, smooth, self.listed.exponents, weigh)
 
 
 def _is_precise(summary: Summary) -> bool:
