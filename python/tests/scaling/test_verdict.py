@@ -43,6 +43,9 @@ def test_a_broken_expectation_is_violated() -> None:
     assert one.outcome is Outcome.VIOLATED
     assert one.divergence == Term.of("1/2")
     low, high = one.divergence_band
+    assert isinstance(low, Term)
+    assert isinstance(high, Term)
+    assert isinstance(one.divergence, Term)
     assert low <= one.divergence <= high
 
 
