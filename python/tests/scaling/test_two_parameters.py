@@ -165,6 +165,16 @@ def test_true_expectations_hold_and_broken_ones_are_violated(seed: int) -> None:
     assert evaluated(cost, "n + p", "log^(1/2) p").outcome is not Outcome.HOLDS
 
 
+def test_an_expectation_that_no_listed_sum_has_is_weighed() -> None:
+    """Its leading term in p is in no listed sum of two, so that another one fitted better."""
+
+    def function(p: float, n: float) -> float:
+        return float(p**1.25 * np.log2(p) ** 2 * n**0.5 / 1e4 + p**0.5 + 0.2)
+
+    one = evaluated(measured(function, 0.1), "p^1.25 log^2 p n^0.5", "n^(1/4)")
+    assert one.outcome is Outcome.HOLDS
+
+
 def test_slower_growth_is_a_fault_where_both_sides_are_asked_for() -> None:
     cost = measured(lambda p, n: 1 + n**0.5, 1)
     one = evaluated(cost, "n p", "n^(1/4) p^(1/4)")

@@ -103,7 +103,7 @@ def test_a_step_in_noise_is_not_taken_for_growth() -> None:
     """Steps by 1.4 to 2.15 at places from the third size on, 3 % noise: no alarm, all caught."""
     sizes = np.exp2(np.arange(6.0, 14.0))
     for growth in ("sqrt n", "n"):
-        for seed in range(30):
+        for seed in range(15):
             values = noisy(growth, 3, seed, sizes)
             values[2 + seed % 5 :] *= 1.4 + 0.05 * (seed % 16)
             true = evaluated(values.tolist(), growth, sizes.tolist())

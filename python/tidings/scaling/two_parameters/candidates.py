@@ -28,6 +28,9 @@ KEPT = 16
 KEPT_PAIRS = 6
 """How many sums of two terms of each parameter are weighed."""
 
+KEPT_PAIRS_EXPECTED = 2
+"""How many more, of those that a term of the expectation leads: it may be in no listed sum."""
+
 _FEWEST_FOR_A_PAIR = 4
 _UNFIT = 50.0
 _CLIP = 300.0
@@ -71,7 +74,10 @@ def axis(
     prior = np.array([weights[term] for term in terms])
     height = problem.noise.log_likelihood(np.asarray(squares)) + np.log(prior)
     best = {terms[i] for i in (-height).argsort(kind="stable")[:KEPT].tolist()}
-    sums = _pairs(problem, at, lines, listed)
+    sums = _pairs(problem, at, lines, listed, KEPT_PAIRS)
+    for term in asked:
+        sums += _pairs(problem, at, lines, _led_by(listed, term), KEPT_PAIRS_EXPECTED)
+    sums = list(dict.fromkeys(sums))
     best.update(asked, *sums)
     kept = [i for i, term in enumerate(terms) if term in best]
     index = {terms[i]: number for number, i in enumerate(kept)}
@@ -79,12 +85,30 @@ def axis(
     return Axis(tuple(terms[i] for i in kept), prior[kept], logs[kept], leads, lowers)
 
 
+def _led_by(listed: Candidates, lead: Term) -> Candidates:
+    """Return the sums of a term that is expected and each slower one that is in sums at all."""
+    lowers = [at for at in np.unique(listed.lowers).tolist() if listed.terms[at] < lead]
+    exponents = [float(lead.power), float(lead.logs), float(lead.rate)]
+    return replace(
+        listed,
+        terms=(*listed.terms, lead),
+        exponents=np.vstack([listed.exponents, exponents]),
+        leads=np.full(len(lowers), len(listed.terms)),
+        lowers=np.array(lowers, dtype=int),
+        pair_weights=np.ones(len(lowers)),
+    )
+
+
 def _pairs(
-    problem: Problem, at: Floats, lines: list[NDArray[np.intp]], listed: Candidates
+    problem: Problem,
+    at: Floats,
+    lines: list[NDArray[np.intp]],
+    listed: Candidates,
+    most: int,
 ) -> list[tuple[Term, Term]]:
     """Return the sums of two terms, the leading one first, that fit the lines best."""
     long = [line for line in lines if len(line) >= _FEWEST_FOR_A_PAIR]
-    if not long:
+    if not long or not len(listed.leads):
         return []
     squares = np.zeros(len(listed.leads))
     unfit = np.zeros(len(listed.leads))
@@ -95,7 +119,7 @@ def _pairs(
         squares += found
         unfit += np.where(positive, 0.0, _UNFIT / len(long))
     height = problem.noise.log_likelihood(squares) + np.log(listed.pair_weights) - unfit
-    best = (-height).argsort(kind="stable")[:KEPT_PAIRS]
+    best = (-height).argsort(kind="stable")[:most]
     return [(listed.terms[listed.leads[i]], listed.terms[listed.lowers[i]]) for i in best]
 
 

@@ -48,15 +48,18 @@ _SMOOTH = 0.5
 class BayesModel:
     """A posterior over growth, and the summary it is computed from.
 
-    `wider_noise` is the probability that sizes scatter more than their repetitions; `cliff` the
-    likeliest jump, likely or not.
+    `wider_noise` is the probability that sizes scatter more than their repetitions.
     """
 
     posterior: Posterior
     summary: Summary
     wider_noise: float
-    cliff: Cliff | None
     again: _Again
+
+    @cached_property
+    def cliff(self) -> Cliff | None:
+        """The likeliest jump, likely or not, looked for when it is first asked for."""
+        return self.again.cliff() if self.wider_noise > _SMOOTH else None
 
     @cached_property
     def steps(self) -> Steps | None:
@@ -132,17 +135,21 @@ class BayesEngine:
             weighed.forms = forms.find(problem, listed.terms, expected)
             squares = min(squares, weighed.form_squares)
         wider = noise.wider(float(squares))
-        jump = weighed.cliff() if wider > _SMOOTH else None
         posterior = weighed.posterior(summary.reference)
-        return BayesModel(posterior, summary, wider, jump, _Again(problem, listed))
+        return BayesModel(posterior, summary, wider, _Again(problem, listed, weighed.total))
 
 
 @dataclass(frozen=True)
 class _Again:
-    """What the candidates are weighed on, for a second time beside steps."""
+    """What the candidates are weighed on, for steps and cliffs; `total` is ln of all evidence."""
 
     problem: Problem
     listed: Candidates
+    total: float
+
+    def cliff(self) -> Cliff | None:
+        prior = np.log(self.listed.weights)
+        return cliff.find(self.problem, self.listed.exponents, prior, self.total)
 
     def beside_steps(self, smooth: Posterior) -> Steps | None:
         def weigh(problem: Problem) -> Posterior:
@@ -204,8 +211,15 @@ class _Weighed:
         """The least squares that a form leaves."""
         return float(self.forms.squares.min()) if self.forms else math.inf
 
+    @property
+    def total(self) -> float:
+        """Ln of the prior-weighted evidence of all rows."""
+        evidence, prior = self._evidence
+        return float(np.logaddexp.reduce(evidence + prior))
+
+    @cached_property
     def _evidence(self) -> tuple[Floats, Floats]:
-        """Return log evidence and log prior of all rows, forms last."""
+        """Log evidence and log prior of all rows, forms last: asked for once these are known."""
         evidence = [self.mixed_integral.log_evidence, self.alone_integral.log_evidence]
         if self.forms is None:
             return np.concatenate(evidence), self.log_prior
@@ -217,7 +231,7 @@ class _Weighed:
 
     def posterior(self, reference: float) -> Posterior:
         """Put all together."""
-        evidence, prior = self._evidence()
+        evidence, prior = self._evidence
         rows, group = self.mixed.joined(self.alone), self.group
         if self.forms:
             group = np.append(group, self.forms.leads)
@@ -237,17 +251,9 @@ class _Weighed:
             self.forms,
         )
 
-    def cliff(self) -> Cliff | None:
-        """Return the likeliest jump between growth on either side of it."""
-        count = len(self.chosen.terms)
-        smooth, smooth_prior = self._evidence()
-        total = float(np.logaddexp.reduce(smooth + smooth_prior))
-        prior = np.log(self.chosen.weights)
-        return cliff.find(self.problem, self.alone.growing[:count], prior, total)
-
     def _points(self) -> Points:
         """Return every node of every row that has any weight."""
-        mixed, alone, prior = self.mixed_integral, self.alone_integral, self._evidence()[1]
+        mixed, alone, prior = self.mixed_integral, self.alone_integral, self._evidence[1]
         count, width = mixed.nodes.shape
         known = len(self.log_prior)
         logs = np.append(
