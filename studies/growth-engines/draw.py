@@ -132,6 +132,20 @@ def few(rows: list[dict[str, str]]) -> str:
     return "\n".join(lines)
 
 
+def steps(rows: list[dict[str, str]]) -> str:
+    """Return verdicts with and without a step."""
+    lines = [
+        "| step | noise | true | violated, % | misfit, % | undecided, % | broken | caught, % |",
+        f"|{'---|' * 8}",
+    ]
+    for row in rows:
+        true, broken = int(row["true"]), int(row["broken"])
+        parts = [f"{100 * int(row[n]) / true:.1f}" for n in ("alarms", "misfits", "undecided")]
+        parts += [str(broken), f"{100 * int(row['caught']) / broken:.1f}"]
+        lines.append(f"| {row['step']} | {row['noise']} | {true} | {' | '.join(parts)} |")
+    return "\n".join(lines)
+
+
 def million(rows: list[dict[str, str]]) -> str:
     """Return memory and time by form."""
     lines = ["| form | rows | MiB | CPU s |", "|---|---|---|---|"]
@@ -151,6 +165,7 @@ def main() -> None:
     tables["scaling-coverage"] = coverage(read(page.parent / "coverage.csv"))
     tables["scaling-kernels"] = kernels(read(page.parent / "kernel-verdicts.csv"))
     tables["scaling-few"] = few(read(page.parent / "few-sizes.csv"))
+    tables["scaling-steps"] = steps(read(page.parent / "steps.csv"))
     tables["scaling-rows"] = million(read(page.parent / "rows.csv"))
     write(page, tables)
 

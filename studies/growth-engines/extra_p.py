@@ -3,7 +3,8 @@
 Runs in an environment of its own: ``python3 -m venv V && V/bin/pip install extrap==4.2.5``. A case
 has sizes, values (repetitions a size) and the far size; the answer the exponents of the leading
 term, the forecast and the CPU time of the model alone, in ms. `summary` is mean (Extra-P's default)
-or median, which is taken before, because Extra-P ignores ``--median`` with one parameter.
+or median, which is taken before, because Extra-P ignores ``--median`` with one parameter. A case
+with points instead of sizes is in two parameters: the answer has the exponents of all products.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from extrap.entities.callpath import Callpath
 from extrap.entities.coordinate import Coordinate
 from extrap.entities.measurement import Measurement
 from extrap.entities.metric import Metric
+from extrap.modelers.multi_parameter.multi_parameter_modeler import MultiParameterModeler
 from extrap.modelers.single_parameter.basic import SingleParameterModeler
 
 
@@ -58,14 +60,51 @@ def answer(case: dict, modeler: SingleParameterModeler) -> dict:
     return {"growth": exponents(function), "far": far, "cpu_ms": 1e3 * spent}
 
 
+def products(function: object) -> list[list[str]]:
+    """Return power and logarithm in both parameters, of each product that has a coefficient."""
+    found = []
+    for term in getattr(function, "compound_terms", []):
+        if term.coefficient == 0:
+            continue
+        exponents_of = [["0", "0"], ["0", "0"]]
+        for parameter, compound in term.parameter_term_pairs:
+            compound.coefficient = 1
+            single = type("Single", (), {"compound_terms": [compound]})()
+            exponents_of[parameter] = exponents(single)
+        found.append([*exponents_of[0], *exponents_of[1]])
+    return found
+
+
+def answer_in_two(case: dict, modeler: MultiParameterModeler) -> dict:
+    """Model one case in two parameters."""
+    summary = case.get("summary", "mean")
+    values = [[statistics.median(at)] if summary == "median" else at for at in case["values"]]
+    measurements = [
+        Measurement(Coordinate(*point), Callpath("f"), Metric("t"), at)
+        for point, at in zip(case["points"], values, strict=True)
+    ]
+    began = time.process_time()
+    model = modeler.create_model(measurements)
+    spent = time.process_time() - began
+    function = model.hypothesis.function
+    try:
+        far = float(function.evaluate(case["far"]))
+    except OverflowError:
+        far = None
+    return {"products": products(function), "far": far, "cpu_ms": 1e3 * spent}
+
+
 def main() -> None:
     """Answer all lines."""
     warnings.simplefilter("ignore")
     modeler = SingleParameterModeler()
     modeler.allow_negative_exponents = "--decays" in sys.argv
     modeler._exponents_changed()
+    both = MultiParameterModeler()
     for line in sys.stdin:
-        print(json.dumps(answer(json.loads(line), modeler)), flush=True)
+        case = json.loads(line)
+        answered = answer_in_two(case, both) if "points" in case else answer(case, modeler)
+        print(json.dumps(answered), flush=True)
 
 
 if __name__ == "__main__":

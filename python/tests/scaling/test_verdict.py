@@ -10,6 +10,9 @@ import pytest
 from tests.scaling.series import SIZES, measurement, noisy
 from tidings.scaling import plan, verdict
 from tidings.scaling.engines.bayes import BayesEngine
+from tidings.scaling.engines.bayes.evidence import Problem, Stepped
+from tidings.scaling.engines.bayes.noise import noise_of
+from tidings.scaling.engines.bayes.summary import summarize
 from tidings.scaling.expectation import Expectation
 from tidings.scaling.limits import Limits
 from tidings.scaling.measurement import Measurement
@@ -40,6 +43,9 @@ def test_a_broken_expectation_is_violated() -> None:
     assert one.outcome is Outcome.VIOLATED
     assert one.divergence == Term.of("1/2")
     low, high = one.divergence_band
+    assert isinstance(low, Term)
+    assert isinstance(high, Term)
+    assert isinstance(one.divergence, Term)
     assert low <= one.divergence <= high
 
 
@@ -91,6 +97,43 @@ def test_growth_is_told_on_both_sides_of_a_step() -> None:
     assert true.outcome is Outcome.HOLDS
     assert true.reasons[0].startswith("a step between 512 and 1024, by a factor of ")
     assert evaluated(values.tolist(), "1").outcome is Outcome.VIOLATED
+
+
+def test_a_step_in_noise_is_not_taken_for_growth() -> None:
+    """Steps by 1.4 to 2.15 at places from the third size on, 3 % noise: no alarm, all caught."""
+    sizes = np.exp2(np.arange(6.0, 14.0))
+    for growth in ("sqrt n", "n"):
+        for seed in range(15):
+            values = noisy(growth, 3, seed, sizes)
+            values[2 + seed % 5 :] *= 1.4 + 0.05 * (seed % 16)
+            true = evaluated(values.tolist(), growth, sizes.tolist())
+            assert true.outcome is Outcome.HOLDS, (growth, seed)
+            broken = evaluated(values.tolist(), "1", sizes.tolist())
+            assert broken.outcome is Outcome.VIOLATED, (growth, seed)
+
+
+def test_a_step_leaves_what_needs_none_as_it_is() -> None:
+    term = Term.of(1)
+    model = BayesEngine().fit(measurement("f", "n", 5, 1), term)
+    assert model.steps is not None
+    assert model.steps.probability < 0.1
+    plain = model.probability(term, None, Term.of("5/4"))
+    assert model.steps.holds(term, None, Term.of("5/4")) == pytest.approx(plain, abs=0.05)
+
+
+def test_growth_beside_a_step_does_not_depend_on_the_jump() -> None:
+    """The jump takes up any factor from its size on; only its prior tells factors apart."""
+    values = noisy("n", 2, 5)
+    jumped = values.copy()
+    jumped[SIZES >= 512] *= 2.5
+    shapes = np.log(SIZES)[None, :] * np.array([[0.5], [1.0]])
+    found = []
+    for listed in (values, jumped):
+        summary = summarize(Measurement.of_values(SIZES.tolist(), listed.tolist()))
+        problem = Problem(summary.sizes, summary.logs, noise_of(summary))
+        found.append(Stepped(problem, int((SIZES < 512).sum())).fitted(shapes))
+    assert found[1][0] == pytest.approx(found[0][0], rel=1e-5)
+    assert found[1][2] - found[0][2] == pytest.approx([np.log(2.5)] * 2, abs=1e-6)
 
 
 def test_growth_beyond_a_step_is_what_counts() -> None:

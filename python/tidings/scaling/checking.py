@@ -12,30 +12,44 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Union
 
 from tidings.scaling import rules, verdict, whole
 from tidings.scaling.engines.bayes import BayesEngine, BayesModel
-from tidings.scaling.expectation import Expectation
+from tidings.scaling.expectation import Expectation, TwoExpectation
 from tidings.scaling.limits import Limits, Match
 from tidings.scaling.measurement import Measurement, MeasurementError
 from tidings.scaling.specification import Specification, Stated, StatedRule
 from tidings.scaling.verdict import Evaluation, Outcome
+
+if TYPE_CHECKING:
+    from tidings.scaling.two_parameters.engine import TwoModel
+    from tidings.scaling.two_parameters.limits import TwoLimits
+    from tidings.scaling.two_parameters.points import PointsMeasurement
+
+Target = Union[float, tuple[float, float]]
+FAR = 64.0
+"""The size that is predicted is so many times the largest measured one."""
+
+FAR_IN_EACH = 8.0
+"""The same in each of two parameters."""
 
 
 @dataclass(frozen=True)
 class Checked:
     """One expectation with its measurement, model and verdict.
 
-    `interval` is that of the expected value at `target`; `recorded` says that the growth was found
-    and recorded now; `blame` is empty, or states whether code or machine deviates.
+    `interval` is that of the expected value at `target`, a size or a point; `recorded` says that
+    the growth was found and recorded now; `blame` is empty, or states whether code or machine
+    deviates.
     """
 
     stated: Stated
-    expectation: Expectation
-    measurement: Measurement
-    model: BayesModel
+    expectation: Expectation | TwoExpectation
+    measurement: Measurement | PointsMeasurement
+    model: BayesModel | TwoModel
     evaluation: Evaluation
-    target: float
+    target: Target
     interval: tuple[float, float]
     recorded: bool = False
     blame: str = ""
@@ -75,7 +89,7 @@ class Report:
 
 def check(
     specification: Specification,
-    measurements: Sequence[Measurement],
+    measurements: Sequence[Measurement | PointsMeasurement],
     record: bool = True,
     update: bool = False,
 ) -> Report:
@@ -85,30 +99,22 @@ def check(
     pairs = [
         (stated, _measurement_of(stated, measurements)) for stated in specification.expectations
     ]
-    engine = BayesEngine()
-    found: list[tuple[Stated, Expectation, Measurement, BayesModel, bool]] = []
-    for stated, measurement in pairs:
-        expectation = stated.expectation or known.get(stated.name)
-        model = engine.fit(measurement, expectation.term if expectation else None)
-        new = expectation is None
-        if expectation and expectation.term.is_constant:
-            expectation = replace(expectation, variable=measurement.parameter)
-        if expectation is None:
-            term = model.growth
-            expectation = Expectation(
-                term, measurement.parameter, term.big_o(measurement.parameter)
-            )
-        found.append((stated, expectation, measurement, model, new))
-    limits = [stated.limits or Limits.around(e.term) for stated, e, *_ in found]
-    sides = [stated.two_sided for stated, *_ in found]
-    evaluations = verdict.evaluate([model for *_, model, _ in found], limits, alpha, sides)
+    found = [
+        _fitted(stated, measurement, known.get(stated.name), specification)
+        for stated, measurement in pairs
+    ]
+    sides = [stated.two_sided for stated, _ in pairs]
+    evaluations = verdict.evaluate(
+        [one.model for one in found], [one.limits for one in found], alpha, sides
+    )
     report = Report(specification.path, alpha)
-    for (stated, expectation, measurement, model, new), one in zip(found, evaluations):
-        target = specification.target or 64 * float(model.summary.sizes[-1])
-        interval = model.interval(target)
+    for (stated, measurement), one, evaluation in zip(pairs, found, evaluations):
         report.checked.append(
-            Checked(stated, expectation, measurement, model, one, target, interval, new)
-        )
+            Checked(
+                stated, one.expectation, measurement, one.model, evaluation, one.target,
+                one.interval, one.recorded,
+            )
+        )  # fmt: skip
     report.checked = [_blamed(one, report.checked) for one in report.checked]
     report.rules = _rules(specification, measurements, alpha)
     if record:
@@ -116,7 +122,71 @@ def check(
     return report
 
 
-def _measurement_of(stated: Stated, measurements: Sequence[Measurement]) -> Measurement:
+@dataclass(frozen=True)
+class _Fitted:
+    """A model of what an expectation is about, in one parameter or in two."""
+
+    expectation: Expectation | TwoExpectation
+    model: BayesModel | TwoModel
+    limits: Limits | TwoLimits
+    target: Target
+    interval: tuple[float, float]
+    recorded: bool
+
+
+def _fitted(
+    stated: Stated,
+    measurement: Measurement | PointsMeasurement,
+    known: Expectation | TwoExpectation | None,
+    specification: Specification,
+) -> _Fitted:
+    expectation = stated.expectation or known
+    if not isinstance(measurement, Measurement):
+        return _fitted_in_two(stated, measurement, expectation, specification)
+    if isinstance(expectation, TwoExpectation) or isinstance(stated.within, TwoExpectation):
+        raise MeasurementError(
+            f"{specification.path}:{stated.line}: the growth of {stated.name} is stated in two "
+            f"variables, but measured in one, {measurement.parameter}: give both in `params`"
+        )
+    model = BayesEngine().fit(measurement, expectation.term if expectation else None)
+    new = expectation is None
+    if expectation and expectation.term.is_constant:
+        expectation = replace(expectation, variable=measurement.parameter)
+    if expectation is None:
+        term = model.growth
+        expectation = Expectation(term, measurement.parameter, term.big_o(measurement.parameter))
+    limits = stated.limits or Limits.around(expectation.term)
+    target = specification.target or FAR * float(model.summary.sizes[-1])
+    return _Fitted(expectation, model, limits, target, model.interval(target), new)
+
+
+def _fitted_in_two(
+    stated: Stated,
+    measurement: PointsMeasurement,
+    expectation: Expectation | TwoExpectation | None,
+    specification: Specification,
+) -> _Fitted:
+    from tidings.scaling.two_parameters import engine
+    from tidings.scaling.two_parameters.limits import TwoLimits
+
+    names = measurement.parameters
+    try:
+        asked = TwoExpectation.lifted(expectation, names) if expectation else None
+        within = TwoExpectation.lifted(stated.within, names).growth if stated.within else None
+        model = engine.fit(measurement, asked.growth if asked else None)
+        text = model.growth.big_o(measurement.parameter)
+        found = asked or TwoExpectation(model.growth, names, text)
+        limits = TwoLimits.around(found.growth, within)
+    except ValueError as error:
+        raise MeasurementError(f"{specification.path}:{stated.line}: {error}") from None
+    largest = measurement.points.max(axis=0) * FAR_IN_EACH
+    target = (float(largest[0]), float(largest[1]))
+    return _Fitted(found, model, limits, target, model.interval(target), asked is None)
+
+
+def _measurement_of(
+    stated: Stated, measurements: Sequence[Measurement | PointsMeasurement]
+) -> Measurement | PointsMeasurement:
     matching = [
         m for m in measurements if m.function == stated.function and stated.metric in ("", m.metric)
     ]
@@ -135,15 +205,20 @@ def _measurement_of(stated: Stated, measurements: Sequence[Measurement]) -> Meas
 
 
 def _rules(
-    specification: Specification, measurements: Sequence[Measurement], alpha: float
+    specification: Specification,
+    measurements: Sequence[Measurement | PointsMeasurement],
+    alpha: float,
 ) -> list[CheckedRule]:
     checked = []
     engine = BayesEngine()
     for stated in specification.rules:
+        _require_one_parameter(specification, stated, measurements)
         models = {
             m.function: engine.fit(m)
             for m in measurements
-            if stated.metric in ("", m.metric) and m.function in stated.rule.functions
+            if isinstance(m, Measurement)
+            and stated.metric in ("", m.metric)
+            and m.function in stated.rule.functions
         }
         try:
             result = rules.weigh(stated.rule, models, specification.target)
@@ -152,6 +227,20 @@ def _rules(
         share = alpha / len(specification.rules)
         checked.append(CheckedRule(stated, result, result.outcome(share)))
     return checked
+
+
+def _require_one_parameter(
+    specification: Specification,
+    stated: StatedRule,
+    measurements: Sequence[Measurement | PointsMeasurement],
+) -> None:
+    for m in measurements:
+        named = m.function in stated.rule.functions and stated.metric in ("", m.metric)
+        if named and not isinstance(m, Measurement):
+            raise MeasurementError(
+                f"{specification.path}:{stated.line}: {m.name} is measured in {m.parameter}: a "
+                "rule compares functions in one parameter; keep the other one fixed"
+            )
 
 
 def _blamed(one: Checked, all_checked: Sequence[Checked]) -> Checked:
@@ -183,14 +272,14 @@ def _recorded_path(specification: Specification) -> Path:
     return specification.path.parent / specification.recorded
 
 
-def _read_recorded(specification: Specification) -> dict[str, Expectation]:
+def _read_recorded(specification: Specification) -> dict[str, Expectation | TwoExpectation]:
     """Return the growth that was recorded by earlier checks."""
     path = _recorded_path(specification)
     if not path.exists():
         return {}
     try:
         entries: Mapping[str, str] = json.loads(path.read_text(encoding="utf-8"))["growth"]
-        return {name: Expectation.parse(text) for name, text in entries.items()}
+        return {name: Expectation.read(text) for name, text in entries.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise MeasurementError(f"{path}: {error}; remove it to record again") from None
 

@@ -22,6 +22,7 @@ from tidings.scaling.stopping import exit_code, stoppable
 
 if TYPE_CHECKING:
     from tidings.scaling.checking import Report
+    from tidings.scaling.readers import Measured
 
 USAGE = 2
 STOPPED_READING = 141
@@ -150,8 +151,8 @@ def _specification(options: argparse.Namespace) -> Specification:
     )
 
 
-def _measurements(options: argparse.Namespace, specification: Specification) -> list[Measurement]:
-    from tidings.scaling.readers import inside, read
+def _measurements(options: argparse.Namespace, specification: Specification) -> list[Measured]:
+    from tidings.scaling.readers import inside, read_any
 
     folder = specification.path.parent
     named = options.measurements or [str(folder / p) for p in specification.measurements]
@@ -167,7 +168,7 @@ def _measurements(options: argparse.Namespace, specification: Specification) -> 
         raise MeasurementError(
             f"{specification.path}: no measurements named; give files, or set `measurements`"
         )
-    return read(dict.fromkeys(paths), specification.names)
+    return read_any(dict.fromkeys(paths), specification.names)
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -195,7 +196,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _check_by_paper(
-    options: argparse.Namespace, specification: Specification, measurements: list[Measurement]
+    options: argparse.Namespace, specification: Specification, measurements: list[Measured]
 ) -> int:
     """Check by the paper's engine, which has no probabilities: it writes a table and JSON."""
     from tidings.scaling import paper_check, whole
@@ -209,7 +210,10 @@ def _check_by_paper(
         raise SpecificationError(
             f'{what}: engine = "paper" writes a table and JSON; remove the option, or the engine'
         )
-    checked = paper_check.check_paper(specification, measurements)
+    plain = [one for one in measurements if isinstance(one, Measurement)]
+    if len(plain) < len(measurements):
+        raise SpecificationError('engine = "paper" is for one parameter, but two were measured')
+    checked = paper_check.check_paper(specification, plain)
     as_json = paper_check.as_json(specification.path, checked)
     sys.stdout.write(as_json if options.format == "json" else paper_check.as_table(checked))
     if options.json:
@@ -267,6 +271,8 @@ def _write_plots(options: argparse.Namespace, report: Report) -> None:
 def _plan(options: argparse.Namespace) -> int:
     from tidings.scaling import plan, verdict
     from tidings.scaling.checking import check
+    from tidings.scaling.engines.bayes import BayesModel
+    from tidings.scaling.limits import Limits
     from tidings.scaling.verdict import Outcome
 
     specification = _specification(options)
@@ -278,6 +284,9 @@ def _plan(options: argparse.Namespace) -> int:
             print(f"{one.stated.name}: {one.evaluation.outcome.value}; nothing to plan")
             continue
         evaluation = one.evaluation
+        if not isinstance(one.model, BayesModel) or not isinstance(evaluation.limits, Limits):
+            print("; ".join([f"{one.stated.name}: undecided", *evaluation.reasons]))
+            continue
         listed = plan.designs(
             one.model,
             evaluation.limits,

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NoReturn
 
-from tidings.scaling.terms import CONSTANT, Term
+from tidings.scaling.terms import Term
+from tidings.scaling.two_parameters.products import SEPARATOR, Product, Sum
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d*)?|\.\d+)|(?P<name>log10|log2|[ΘΩ]|[A-Za-z_]+)"
@@ -60,8 +61,15 @@ class Expectation:
 
     @classmethod
     def parse(cls, text: str) -> Expectation:
-        """Read an expectation, or raise ExpectationError."""
-        return _Parser(text).expectation()
+        """Read an expectation in one variable, or raise ExpectationError."""
+        return _Parser(text, 1).in_one()
+
+    @classmethod
+    def read(cls, text: str) -> Expectation | TwoExpectation:
+        """Read an expectation in one variable or two, or raise ExpectationError."""
+        parser = _Parser(text, 2)
+        found = parser.expectation()
+        return found if len(parser.variables) == 2 else parser.narrowed(found)
 
     @classmethod
     def of(cls, value: str | Term | Expectation) -> Expectation:
@@ -77,6 +85,47 @@ class Expectation:
 
 
 @dataclass(frozen=True)
+class TwoExpectation:
+    """The growth that is expected in two parameters, ``O(n log p + p)``, as `Expectation` is."""
+
+    growth: Sum
+    variables: tuple[str, str]
+    source: str = ""
+    two_sided: bool = False
+
+    @property
+    def variable(self) -> str:
+        """Both names as one text."""
+        return SEPARATOR.join(self.variables)
+
+    def __str__(self) -> str:
+        return self.growth.big_o(self.variable)
+
+    @classmethod
+    def lifted(
+        cls, one: Expectation | TwoExpectation, variables: tuple[str, str]
+    ) -> TwoExpectation:
+        """Return an expectation in these parameters, in their order; it may be in one of them.
+
+        Raises ValueError if it names another.
+        """
+        if isinstance(one, Expectation):
+            if one.term.is_constant:
+                return cls(Sum(), variables, one.source, one.two_sided)
+            one = cls(Sum((Product(one.term),)), (one.variable, ""), one.source, one.two_sided)
+        unknown = [name for name in one.variables if name and name not in variables]
+        if unknown:
+            raise ValueError(
+                f"{one} is in `{unknown[0]}`, but what was measured is in {' and '.join(variables)}"
+            )
+        turned = variables[0] not in one.variables or one.variables.index(variables[0]) == 1
+        growth = one.growth
+        if turned:
+            growth = Sum.of(Product(own.second, own.first) for own in growth.products)
+        return cls(growth, variables, one.source, one.two_sided)
+
+
+@dataclass(frozen=True)
 class _Token:
     kind: str
     text: str
@@ -86,13 +135,22 @@ class _Token:
 class _Parser:
     """Recursive descent over the tokens; one method per rule of the grammar."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, most_variables: int) -> None:
         self.text = text
-        self.variable: str | None = None
+        self.most_variables = most_variables
+        self.variables: list[str] = []
         self.tokens = self._tokens()
         self.at = 0
 
-    def expectation(self) -> Expectation:
+    def in_one(self) -> Expectation:
+        return self.narrowed(self.expectation())
+
+    def narrowed(self, found: TwoExpectation) -> Expectation:
+        """Return what is in one variable as that."""
+        term = found.growth.products[0].first
+        return Expectation(term, found.variables[0] or "x", found.source, found.two_sided)
+
+    def expectation(self) -> TwoExpectation:
         symbol = self._peek()
         if symbol.text in _NO_UPPER_LIMIT and self.tokens[1].text == "(":
             self._fail(f"`{symbol.text}` states no upper limit: write O(...), or Θ(...)")
@@ -100,32 +158,33 @@ class _Parser:
         if wrapped:
             self._next()
             self._demand("(", f"`(` is missing after {symbol.text}")
-        term = self._sum()
+        growth = self._sum()
         if wrapped:
             self._demand(")", "`)` is missing")
         if self._peek().kind != "end":
             self._fail(f"`{self._peek().text}` is not expected here")
         two_sided = symbol.text in ("Θ", "Theta")
-        return Expectation(term, self.variable or "x", self.text.strip(), two_sided)
+        first, second, *_ = [*self.variables, "", ""]
+        return TwoExpectation(growth, (first, second), self.text.strip(), two_sided)
 
-    def _sum(self) -> Term:
-        fastest = self._product()
+    def _sum(self) -> Sum:
+        total = self._product()
         while self._peek().text in ("+", "-"):
             sign = self._next()
             term = self._product()
-            if sign.text == "-" and term >= fastest:
+            if sign.text == "-" and (not total.covers(term) or term.covers(total)):
                 self._back_at(sign)
                 self._fail("what is subtracted must grow more slowly than what it is taken from")
-            fastest = max(fastest, term)
-        return fastest
+            total = total + term
+        return total
 
-    def _product(self) -> Term:
+    def _product(self) -> Sum:
         term = self._factor()
         while True:
             mark = self._peek()
             if mark.text == "/":
                 self._next()
-                term = term / self._factor()
+                term = term / self._divisor()
             elif mark.text in ("*", "·", "×"):
                 self._next()
                 term = term * self._factor()
@@ -139,7 +198,15 @@ class _Parser:
             else:
                 return term
 
-    def _factor(self) -> Term:
+    def _divisor(self) -> Product:
+        at = self._peek()
+        divisor = self._factor()
+        if len(divisor.products) > 1:
+            self._back_at(at)
+            self._fail("division by a sum in two variables: it has no growth in both")
+        return divisor.products[0]
+
+    def _factor(self) -> Sum:
         token = self._next()
         if token.kind == "number":
             return self._number(token)
@@ -150,47 +217,66 @@ class _Parser:
         if token.text in _LOGS:
             return self._logarithm(token)
         if token.text == "exp":
-            return Term(rate=_nearest(1 / math.log(2.0))) * self._exp_argument(token)
+            return self._exponential(token)
         if token.kind == "name" and token.text not in _WORDS:
             return self._named(token) ** self._raised_to(Fraction(1))
         self._back_at(token)
         self._fail("a term is missing here" if token.kind == "end" else _unexpected(token))
 
-    def _group(self) -> Term:
+    def _group(self) -> Sum:
+        opening = self._peek()
         term = self._sum()
         self._demand(")", "`)` is missing")
-        return term ** self._raised_to(Fraction(1))
+        power = self._raised_to(Fraction(1))
+        if power < 0 and len(term.products) > 1:
+            self._back_at(opening)
+            self._fail("division by a sum in two variables: it has no growth in both")
+        return term**power
 
-    def _number(self, token: _Token) -> Term:
+    def _of_variable(self, name: str, term: Term) -> Sum:
+        """Return a term in one of the variables."""
+        second = self.variables.index(name) == 1
+        return Sum((Product(second=term) if second else Product(first=term),))
+
+    def _alone(self, value: Sum) -> tuple[str, Term] | None:
+        """Return the variable and the term of a value that is in one variable."""
+        product = value.products[0]
+        if len(value.products) > 1 or not (product.first.is_constant or product.second.is_constant):
+            return None
+        if not product.second.is_constant:
+            return self.variables[1], product.second
+        return (self.variables[0] if self.variables else ""), product.first
+
+    def _number(self, token: _Token) -> Sum:
         value = float(token.text)
         if self._peek().text not in ("^", "**"):
             if value <= 0:
                 self._back_at(token)
                 self._fail("a coefficient must be positive")
-            return CONSTANT
+            return Sum()
         self._next()
-        rate = self._power_of_variable()
+        rate, name = self._power_of_variable()
         if rate == 0:
-            return CONSTANT
+            return Sum()
         if value <= 0:
             self._back_at(token)
             self._fail("the base of an exponential must be positive")
-        return Term(rate=_nearest(math.log2(value)) * rate)
+        return self._of_variable(name, Term(rate=_nearest(math.log2(value)) * rate))
 
-    def _power_of_variable(self) -> Fraction:
+    def _power_of_variable(self) -> tuple[Fraction, str]:
         """Read the exponent of a number: ``k``, ``-k``, ``(k/2)``, ``(1.5 k)``; a number is 0."""
         closing = {"(": ")", "{": "}"}.get(self._peek().text)
         if closing:
             self._next()
         rate = self._sign()
-        seen = False
+        seen = ""
         while True:
             token = self._peek()
             if token.kind == "number":
                 rate *= Fraction(self._next().text)
             elif token.kind == "name" and token.text not in _WORDS and not seen:
+                seen = token.text
                 self._named(self._next())
-                seen = True
             elif closing and token.text in ("*", "·"):
                 self._next()
             elif closing and token.text == "/":
@@ -204,9 +290,9 @@ class _Parser:
             self._demand(closing, f"`{closing}` is missing")
         elif not seen and token.kind != "number":
             self._fail("an exponent is missing here: a variable or a number")
-        return rate if seen else Fraction(0)
+        return (rate if seen else Fraction(0)), seen
 
-    def _logarithm(self, token: _Token) -> Term:
+    def _logarithm(self, token: _Token) -> Sum:
         power = self._raised_to(Fraction(1))
         argument = self._peek()
         after = self.tokens[min(self.at + 1, len(self.tokens) - 1)]
@@ -215,13 +301,13 @@ class _Parser:
                 "log log is not among the terms: it hardly changes over sizes that can be "
                 'measured; leave it out, and allow a little more, as by within = "log n"'
             )
-        inner = self._argument(token)
-        if inner.rate or inner.logs or inner.power <= 0:
+        found = self._alone(self._argument(token))
+        if found is None or found[1].rate or found[1].logs or found[1].power <= 0:
             self._back_at(argument)
             self._fail("the argument of a logarithm is the variable or a power of it")
-        return Term(logs=power)
+        return self._of_variable(found[0], Term(logs=power))
 
-    def _argument(self, token: _Token) -> Term:
+    def _argument(self, token: _Token) -> Sum:
         """Read ``p``, ``(p)`` or ``(p^2)`` after a function's name."""
         following = self._peek()
         if following.text == "(":
@@ -231,17 +317,18 @@ class _Parser:
             return self._named(self._next())
         if following.kind == "number" and token.text in ("sqrt", "√"):
             self._next()
-            return CONSTANT
+            return Sum()
         self._fail(f"`{token.text}` of what? The variable is missing")
 
-    def _exp_argument(self, token: _Token) -> Term:
+    def _exponential(self, token: _Token) -> Sum:
         following = self._peek()
-        if self._argument(token) != Term(power=Fraction(1)):
+        found = self._alone(self._argument(token))
+        if found is None or found[1] != Term(power=Fraction(1)):
             self._back_at(following)
             self._fail("the argument of exp is the variable alone; write 2^(c x) for others")
-        return CONSTANT
+        return self._of_variable(found[0], Term(rate=_nearest(1 / math.log(2.0))))
 
-    def _closed(self, term: Term) -> Term:
+    def _closed(self, term: Sum) -> Sum:
         self._demand(")", "`)` is missing")
         return term
 
@@ -283,19 +370,25 @@ class _Parser:
             return Fraction(-1)
         return Fraction(1)
 
-    def _named(self, token: _Token) -> Term:
+    def _named(self, token: _Token) -> Sum:
         if len(token.text) > 3 and any(word in token.text for word in ("log", "sqrt", "exp")):
             self._back_at(token)
             self._fail(f"`{token.text}` is one word; put spaces between its factors")
-        if self.variable is None:
-            self.variable = token.text
-        elif token.text != self.variable:
-            self._back_at(token)
-            self._fail(
-                f"two variables, `{self.variable}` and `{token.text}`: only one can grow; keep one "
-                "fixed, and state the growth in the other, once for each"
+        if token.text not in self.variables:
+            if len(self.variables) == self.most_variables:
+                self._back_at(token)
+                self._fail(self._too_many(token.text))
+            self.variables.append(token.text)
+        return self._of_variable(token.text, Term(power=Fraction(1)))
+
+    def _too_many(self, name: str) -> str:
+        first, *_ = self.variables
+        if self.most_variables == 1:
+            return (
+                f"two variables, `{first}` and `{name}`: only one can grow here; keep one fixed, "
+                "and state the growth in the other, or state both in scaling.toml"
             )
-        return Term(power=Fraction(1))
+        return f"a third variable, `{name}`: at most two can grow; keep one fixed"
 
     def _tokens(self) -> list[_Token]:
         tokens: list[_Token] = []

@@ -65,6 +65,19 @@ class Measurement:
         if collector.problem:
             raise MeasurementError(collector.problem)
         columns, warnings = collector.columns()
+        return cls.of_columns(columns, warnings, function, metric, parameter, unit)
+
+    @classmethod
+    def of_columns(
+        cls,
+        columns: Columns,
+        warnings: tuple[str, ...] = (),
+        function: str = "",
+        metric: str = "",
+        parameter: str = "x",
+        unit: str = "",
+    ) -> Measurement:
+        """Make a measurement of columns, or raise MeasurementError."""
         sizes = np.unique(columns.sizes)
         name = _name(function, metric)
         if not len(sizes):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tidings.scaling import search_space
 from tidings.scaling.engines.paper import PaperEngine, PaperModel
+from tidings.scaling.expectation import Expectation
 from tidings.scaling.limits import Match
 from tidings.scaling.measurement import Measurement, MeasurementError
 from tidings.scaling.specification import Specification, Stated
@@ -45,15 +46,16 @@ def check_paper(
 
 
 def _checked(stated: Stated, measurements: Sequence[Measurement]) -> PaperChecked:
-    if stated.expectation is None or stated.limits is None:
-        raise MeasurementError(f"{stated.name}: the paper's engine needs a growth")
+    expectation = stated.expectation
+    if not isinstance(expectation, Expectation) or stated.limits is None:
+        raise MeasurementError(f"{stated.name}: the paper's engine needs a growth, in one variable")
     found = [
         m for m in measurements if m.function == stated.function and stated.metric in ("", m.metric)
     ]
     if len(found) != 1:
         raise MeasurementError(f"{stated.name}: {len(found)} measurements; one is needed")
-    term, limits = stated.expectation.term, stated.limits
-    variable = found[0].parameter if term.is_constant else stated.expectation.variable
+    term, limits = expectation.term, stated.limits
+    variable = found[0].parameter if term.is_constant else expectation.variable
     model = PaperEngine(search_space.past(limits)).fit(found[0])
     match = limits.match(model.growth)
     beyond = model.growth > limits.upper or stated.two_sided

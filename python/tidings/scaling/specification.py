@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tidings.scaling import stated_run
-from tidings.scaling.expectation import Expectation, ExpectationError
+from tidings.scaling.expectation import Expectation, ExpectationError, TwoExpectation
 from tidings.scaling.limits import Limits
 from tidings.scaling.rules import Rule, RuleError
 from tidings.scaling.stated_run import RunTableError, StatedRun
@@ -57,12 +57,14 @@ class SpecificationError(ValueError):
 class Stated:
     """An expectation as stated: its function and metric, limits and line.
 
-    `limits` is None where no growth is given: then the growth found is recorded for later checks.
+    `limits` is None where no growth is given: then the growth found is recorded for later checks;
+    and where growth or the deviation `within` is in two parameters.
     """
 
     function: str
     metric: str
-    expectation: Expectation | None
+    expectation: Expectation | TwoExpectation | None
+    within: Expectation | TwoExpectation | None
     limits: Limits | None
     two_sided: bool
     litmus: str
@@ -225,6 +227,7 @@ class _Reader:
                     table["function"],
                     table.get("metric", ""),
                     growth,
+                    within,
                     self.limits(growth, within, line),
                     sides == "both",
                     table.get("litmus", ""),
@@ -235,20 +238,25 @@ class _Reader:
         return stated
 
     def limits(
-        self, growth: Expectation | None, within: Expectation | None, line: int
+        self,
+        growth: Expectation | TwoExpectation | None,
+        within: Expectation | TwoExpectation | None,
+        line: int,
     ) -> Limits | None:
-        if growth is None:
+        if not isinstance(growth, Expectation) or isinstance(within, TwoExpectation):
             return None
         try:
             return Limits.around(growth.term, within.term if within else None)
         except ValueError as error:
             raise SpecificationError(f"{self.path}:{line}: {error}") from None
 
-    def growth(self, table: Mapping[str, Any], key: str, line: int) -> Expectation | None:
+    def growth(
+        self, table: Mapping[str, Any], key: str, line: int
+    ) -> Expectation | TwoExpectation | None:
         if key not in table:
             return None
         try:
-            return Expectation.parse(table[key])
+            return Expectation.read(table[key])
         except ExpectationError as error:
             raise SpecificationError(f"{self.path}:{self.line_of(key, line)}: {error}") from None
 

@@ -6,10 +6,15 @@ probability for a single test was measured, not assumed: `threshold`. Over the t
 rate is shared by Holm's rule. Growth faster than expected, a better function, is not a violation
 unless both sides are requested; it is reported.
 
+A step, where a cache ends, looks like faster growth if noise hides it. So with six sizes or more
+P(limits are kept) averages over growth without a step and beside each, on both sides alike: an
+alarm needs growth beyond the limits to be likelier than growth within them with a step beside it.
+If P is high and sizes scatter no more than repetitions, steps change nothing and are not weighed.
+
 If no growth describes the measurements, the verdict is a misfit: a cliff between two sizes beyond
-which growth cannot be told, or scatter between sizes that no candidate explains. Where a cliff is
-likely, growth is evaluated beside a step there, in proportion. Three and four sizes have thresholds
-of their own, and no verdict without repetitions: nothing else shows the noise there.
+which growth cannot be told, or scatter between sizes that no candidate explains. Three and four
+sizes have thresholds of their own, and no verdict without repetitions: nothing else shows the noise
+there.
 """
 
 from __future__ import annotations
@@ -18,13 +23,23 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TYPE_CHECKING, Union
 
 import numpy as np
 
 from tidings.scaling import plan
 from tidings.scaling.engines.bayes import BayesModel
+from tidings.scaling.engines.bayes.steps import Steps
 from tidings.scaling.limits import FEWEST_SIZES, Limits, Match
 from tidings.scaling.terms import Term
+
+if TYPE_CHECKING:
+    from tidings.scaling.two_parameters.engine import TwoModel
+    from tidings.scaling.two_parameters.limits import TwoLimits
+    from tidings.scaling.two_parameters.products import Sum
+
+    Model = Union[BayesModel, TwoModel]
+    AnyLimits = Union[Limits, TwoLimits]
 
 ALPHA = 0.01
 """False alarms of a whole suite, by default: the share of suites of true expectations with any."""
@@ -34,6 +49,11 @@ HOLDS = 0.9
 
 CREDIBLE = 0.95
 CLIFF_PROBABILITY = 0.95
+"""From this probability on a step or a cliff is named."""
+
+PLAIN_NOISE = 0.5
+"""Below this probability that sizes scatter more than repetitions, what holds needs no step."""
+
 LARGEST_RESIDUAL = 0.25
 """Scatter between sizes, beyond that of repetitions, above which no growth describes them."""
 
@@ -72,28 +92,31 @@ def threshold(alpha: float, sizes: int = 5) -> float:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One expectation evaluated against one model."""
+    """One expectation evaluated against one model; growth in two parameters is a sum."""
 
-    limits: Limits
+    limits: AnyLimits
     two_sided: bool
     outcome: Outcome
     probability: float
-    growth: Term
+    growth: Term | Sum
     match: Match
-    divergence: Term
-    divergence_band: tuple[Term, Term]
+    divergence: Term | Sum
+    divergence_band: tuple[Term, Term] | tuple[Sum, Sum]
     faster: bool
     reasons: tuple[str, ...]
     next_design: plan.Design | None = None
 
 
 def evaluate(
-    models: Sequence[BayesModel],
-    limits: Sequence[Limits],
+    models: Sequence[Model],
+    limits: Sequence[AnyLimits],
     alpha: float = ALPHA,
     two_sided: Sequence[bool] | None = None,
 ) -> list[Evaluation]:
-    """Evaluate a suite: a model and limits for each expectation; `alpha` is for all together."""
+    """Evaluate a suite: a model and limits for each expectation; `alpha` is for all together.
+
+    Models are of one parameter or of two, with limits of the same.
+    """
     sides = list(two_sided) if two_sided is not None else [False] * len(models)
     measured = [_measured(m, ls, s) for m, ls, s in zip(models, limits, sides)]
     counts = [len(model.summary.sizes) for model in models]
@@ -104,18 +127,20 @@ def evaluate(
     ]
 
 
-def _measured(model: BayesModel, limits: Limits, two_sided: bool) -> Evaluation:
+def _measured(model: Model, limits: AnyLimits, two_sided: bool) -> Evaluation:
+    if not isinstance(model, BayesModel) or not isinstance(limits, Limits):
+        return _measured_in_two(model, limits, two_sided)
     lower = limits.lower if two_sided else None
     growth = model.growth
     low, high = credible(model)
     probability = model.probability(limits.expected, lower, limits.upper)
-    stepped = _step_of(model)
-    if model.steps and model.cliff:
-        beside = model.steps.holds(limits.expected, lower, limits.upper)
-        share = model.cliff.probability
-        probability = share * beside + (1 - share) * probability
-    if model.steps and stepped:
-        growth = model.steps.growth
+    stepped = ""
+    plain = probability >= HOLDS and model.wider_noise < PLAIN_NOISE
+    steps = None if plain else model.steps
+    if steps:
+        probability = steps.holds(limits.expected, lower, limits.upper)
+        stepped = _named(steps)
+        growth = steps.likeliest.posterior.growth if stepped else growth
     return Evaluation(
         limits=limits,
         two_sided=two_sided,
@@ -130,15 +155,25 @@ def _measured(model: BayesModel, limits: Limits, two_sided: bool) -> Evaluation:
     )
 
 
-def _step_of(model: BayesModel) -> str:
-    """Return what is said of a jump beyond which growth is the same, or nothing."""
-    cliff, beside = model.cliff, model.steps
-    if cliff is None or beside is None or cliff.probability < CLIFF_PROBABILITY:
-        return ""
-    if beside.residual > LARGEST_RESIDUAL**2:
+def _measured_in_two(model: Model, limits: AnyLimits, two_sided: bool) -> Evaluation:
+    from tidings.scaling.two_parameters import verdict as two
+
+    if isinstance(model, BayesModel) or isinstance(limits, Limits):
+        raise TypeError("model and limits must both be of one parameter, or both of two")
+    found = two.weighed(model, limits, two_sided)
+    return Evaluation(
+        limits, two_sided, Outcome.UNDECIDED, found.probability, found.growth, found.match,
+        found.divergence, found.divergence_band, found.faster, (),
+    )  # fmt: skip
+
+
+def _named(steps: Steps) -> str:
+    """Return what is said of a likely step, or nothing."""
+    step = steps.likeliest
+    if steps.probability < CLIFF_PROBABILITY or step.residual > LARGEST_RESIDUAL**2:
         return ""
     return (
-        f"a step between {cliff.below:g} and {cliff.above:g}, by a factor of {beside.factor:.3g}; "
+        f"a step between {step.below:g} and {step.above:g}, by a factor of {step.factor:.3g}; "
         "growth is that on both sides of it"
     )
 
@@ -166,8 +201,10 @@ def _holm(probabilities: Sequence[float], alpha: float, sizes: Sequence[int]) ->
     return violated
 
 
-def _settled(evaluation: Evaluation, model: BayesModel, violated: bool, low: float) -> Evaluation:
+def _settled(evaluation: Evaluation, model: Model, violated: bool, low: float) -> Evaluation:
     """Give a verdict, its reasons, and the next measurement where it is undecided."""
+    if not isinstance(model, BayesModel):
+        return _settled_in_two(evaluation, model, violated)
     sizes = model.summary.sizes
     step = evaluation.reasons
     misfit = () if step and _decided(evaluation, violated) else misfits(model)
@@ -187,6 +224,20 @@ def _settled(evaluation: Evaluation, model: BayesModel, violated: bool, low: flo
         reasons = ("grows more slowly than the limits",) if evaluation.faster else ()
         return replace(evaluation, outcome=Outcome.HOLDS, reasons=(*step, *reasons))
     return _planned(evaluation, model, low)
+
+
+def _settled_in_two(evaluation: Evaluation, model: TwoModel, violated: bool) -> Evaluation:
+    from tidings.scaling.two_parameters import verdict as two
+
+    misfit = two.misfits(model, LARGEST_RESIDUAL)
+    if misfit:
+        return replace(evaluation, outcome=Outcome.MISFIT, reasons=misfit)
+    if violated:
+        return replace(evaluation, outcome=Outcome.VIOLATED)
+    if evaluation.probability >= HOLDS:
+        reasons = ("grows more slowly than the limits",) if evaluation.faster else ()
+        return replace(evaluation, outcome=Outcome.HOLDS, reasons=reasons)
+    return replace(evaluation, reasons=two.advice(model))
 
 
 def _decided(evaluation: Evaluation, violated: bool) -> bool:
@@ -211,5 +262,6 @@ def misfits(model: BayesModel) -> tuple[str, ...]:
 
 
 def _planned(evaluation: Evaluation, model: BayesModel, low: float) -> Evaluation:
+    assert isinstance(evaluation.limits, Limits), "limits of one parameter belong to its model"
     listed = plan.designs(model, evaluation.limits, evaluation.two_sided, (low, HOLDS))
     return replace(evaluation, next_design=plan.cheapest(listed, plan.spent(model)))

@@ -10,11 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Union
 
 from tidings.scaling.columns import Collector, place_text
 from tidings.scaling.measurement import Measurement, MeasurementError
 from tidings.scaling.readers.found import Found
+from tidings.scaling.two_parameters.products import SEPARATOR
+
+if TYPE_CHECKING:
+    from tidings.scaling.two_parameters.points import PointCollector, PointsMeasurement
+
+    Measured = Union[Measurement, PointsMeasurement]
 
 _ENDINGS = {".jsonl", ".json", ".csv", ".txt"}
 _NO_MEASUREMENTS = (".manifest.json", "scaling.recorded.json")
@@ -23,11 +29,25 @@ _NO_MEASUREMENTS = (".manifest.json", "scaling.recorded.json")
 def read(
     paths: Iterable[Path], wanted: Callable[[str, str], bool] = lambda _function, _metric: True
 ) -> list[Measurement]:
-    """Read files into measurements, or raise MeasurementError with file and line.
+    """Read files into measurements of one parameter, or raise MeasurementError with file and line.
 
     `wanted` tells whether a function and metric are needed: if not, rows of it that are not a
     measurement are omitted.
     """
+    listed = []
+    for one in read_any(paths, wanted):
+        if not isinstance(one, Measurement):
+            raise MeasurementError(
+                f"{one.name}: measured in two parameters, {one.parameter}; only one can grow here"
+            )
+        listed.append(one)
+    return listed
+
+
+def read_any(
+    paths: Iterable[Path], wanted: Callable[[str, str], bool] = lambda _function, _metric: True
+) -> list[Measured]:
+    """Read files into measurements of one parameter or of two, as `read` does."""
     return gathered(chain.from_iterable(map(read_file, paths)), wanted)
 
 
@@ -118,7 +138,7 @@ def _short(error: Exception) -> str:
     return said if len(said) < 200 else type(error).__name__
 
 
-def gathered(found: Iterable[Found], wanted: Callable[[str, str], bool]) -> list[Measurement]:
+def gathered(found: Iterable[Found], wanted: Callable[[str, str], bool]) -> list[Measured]:
     """Group rows by function and metric; reject those that are wanted but not a measurement."""
     groups: dict[tuple[str, str], _Group] = {}
     group: _Group | None = None
@@ -128,8 +148,9 @@ def gathered(found: Iterable[Found], wanted: Callable[[str, str], bool]) -> list
             group = groups.setdefault((function, metric), _Group(one))
         if unit != group.first.unit or parameter != group.first.parameter:
             group.mixed(one)
+            continue
         group.add(size, run, repetition, value, place)
-    measurements = []
+    measurements: list[Measured] = []
     for (function, metric), group in sorted(groups.items()):
         try:
             measurements.append(group.measurement())
@@ -145,8 +166,8 @@ class _Group:
     def __init__(self, first: Found) -> None:
         """Begin with the parameter and unit that all must have."""
         self.first = first
-        self.collector = Collector(f"{first.function} ({first.metric})")
-        self.add = self.collector.add
+        self.collector = _collector(first)
+        self.add: Callable[..., None] = self.collector.add
 
     def mixed(self, other: Found) -> None:
         """Remember a row of another parameter or unit as a problem."""
@@ -158,9 +179,23 @@ class _Group:
             "convert one, or name the metric otherwise"
         )
 
-    def measurement(self) -> Measurement:
+    def measurement(self) -> Measured:
         """Make a measurement of all, or raise MeasurementError."""
         first = self.first
+        if not isinstance(self.collector, Collector):
+            one, _, other = first.parameter.partition(SEPARATOR)
+            names = (one, other)
+            return self.collector.measurement(first.function, first.metric, names, first.unit)
         return Measurement.collected(
             self.collector, first.function, first.metric, first.parameter, first.unit
         )
+
+
+def _collector(first: Found) -> Collector | PointCollector:
+    """Return what collects rows of one parameter, or of two."""
+    name = f"{first.function} ({first.metric})"
+    if not isinstance(first.size, tuple):
+        return Collector(name)
+    from tidings.scaling.two_parameters.points import PointCollector
+
+    return PointCollector(name)

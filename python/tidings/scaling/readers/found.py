@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Union
 
 from tidings.scaling.columns import MeasurementError, Place, place_text
 
+Size = Union[float, tuple[float, float]]
+
 
 class Found(NamedTuple):
-    """A row with function, metric, parameter and unit; a tuple, since there may be a million."""
+    """A row with function, metric, parameter and unit; a tuple, since there may be a million.
+
+    With two parameters, `size` has both, and `parameter` both names, joined by `SEPARATOR`.
+    """
 
     function: str
     metric: str
     parameter: str
     unit: str
-    size: float
+    size: Size
     run: str
     repetition: int | str
     value: float

@@ -13,7 +13,8 @@ from typing import Any
 
 from tidings.scaling.columns import MeasurementError
 from tidings.scaling.readers import caliper
-from tidings.scaling.readers.found import Found, number
+from tidings.scaling.readers.found import Found, Size, number
+from tidings.scaling.two_parameters.products import SEPARATOR
 
 _NAMED_SIZE = re.compile(r"^(.*?)[/\[:=\-_ ]+(?:[A-Za-z]+[:=\-])?(\d+(?:\.\d+)?)\]?$")
 _TO_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -129,19 +130,27 @@ def _criterion(whole: dict[str, Any], path: str) -> Iterator[Found]:
 
 def _extra_p(whole: dict[str, Any], path: str) -> Iterator[Found]:
     """Extra-P's JSON: per call path and metric a list of ``{"point": [8], "values": [..]}``."""
-    parameters = whole.get("parameters", ["x"])
-    if len(parameters) != 1:
-        raise MeasurementError(f"{path}: {len(parameters)} parameters; only one can grow")
+    parameters = [str(name) for name in whole.get("parameters", ["x"])]
+    if len(parameters) not in (1, 2):
+        raise MeasurementError(f"{path}: {len(parameters)} parameters; at most two can grow")
     for function, metrics in whole["measurements"].items():
         for metric, listed in metrics.items():
             for index, entry in enumerate(listed):
                 place = f"{path}: {function}, {metric}, point {index + 1}"
                 point = entry["point"]
-                size = number(point[0] if isinstance(point, list) else point, place, "the point")
-                names = (function, metric, str(parameters[0]), "")
+                size = _point(point, len(parameters), place)
+                names = (function, metric, SEPARATOR.join(parameters), "")
                 for repetition, value in enumerate(entry["values"]):
                     found = number(value, place, "a value")
                     yield Found(*names, size, "", repetition, found, (place, 0))
+
+
+def _point(point: Any, count: int, place: str) -> Size:  # noqa: ANN401
+    listed = point if isinstance(point, list) else [point]
+    found = [number(part, place, "the point") for part in listed]
+    if len(found) != count:
+        raise MeasurementError(f"{place}: a point of {len(found)} numbers, not {count}")
+    return found[0] if count == 1 else (found[0], found[1])
 
 
 def _split(name: str, place: str) -> tuple[str, float]:

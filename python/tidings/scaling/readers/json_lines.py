@@ -2,8 +2,8 @@
 
 Own: ``{"function": "sort", "metric": "time", "parameter": "n", "size": 1024, "value": 0.5}``, and
 optionally "unit", "run" and "repetition". Extra-P's: ``{"params": {"p": 8}, "callpath": "sort",
-"metric": "time", "value": 0.5}`` with one parameter. Lines are read one at a time, so that a file
-may be larger than the memory.
+"metric": "time", "value": 0.5}`` with one parameter or two. Lines are read one at a time, so that
+a file may be larger than the memory.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tidings.scaling.columns import MeasurementError, Place, place_text
-from tidings.scaling.readers.found import Found, number
+from tidings.scaling.readers.found import Found, Size, number
+from tidings.scaling.two_parameters.products import SEPARATOR
 
 _DECODE = json.JSONDecoder().raw_decode
 
@@ -41,6 +42,7 @@ def rows(lines: Iterable[str], path: str) -> Iterator[Found]:
         place = (prefix, line_number)
         entry = _object(stripped, place)
         get = entry.get
+        size: Size
         if "size" in entry:
             parameter, size = str(get("parameter", "x")), number(entry["size"], place, "the size")
         else:
@@ -79,11 +81,18 @@ def _object(line: str, place: Place) -> dict[str, Any]:
     return entry
 
 
-def _parameter(params: Any, place: Place) -> tuple[str, float]:  # noqa: ANN401
+def _parameter(params: Any, place: Place) -> tuple[str, Size]:  # noqa: ANN401
     where = place_text(place)
     if not isinstance(params, dict) or not params:
         raise MeasurementError(f'{where}: neither "size" nor "params" gives the size of the run')
-    if len(params) > 1:
-        raise MeasurementError(f"{where}: {len(params)} parameters; only one can grow")
-    (name, size), *_ = params.items()
-    return str(name), number(size, where, f"the parameter {name}")
+    if len(params) > 2:
+        raise MeasurementError(
+            f"{where}: {len(params)} parameters; at most two can grow: leave out those that are "
+            "the same everywhere"
+        )
+    found = {str(n): number(size, where, f"the parameter {n}") for n, size in params.items()}
+    if len(found) == 1:
+        ((name, size),) = found.items()
+        return name, size
+    first, second = sorted(found)
+    return f"{first}{SEPARATOR}{second}", (found[first], found[second])

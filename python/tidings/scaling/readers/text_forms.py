@@ -14,7 +14,8 @@ from itertools import chain
 from typing import Union
 
 from tidings.scaling.columns import MeasurementError, Place, place_text
-from tidings.scaling.readers.found import Found, number
+from tidings.scaling.readers.found import Found, Size, number
+from tidings.scaling.two_parameters.products import SEPARATOR
 
 _SIZES = ("size", "p", "n", "k", "x", "tasks", "procs", "nprocs", "num_tasks", "nodes", "ranks")
 _OF_MACHINE = ("p", "tasks", "procs", "nprocs", "num_tasks", "nodes", "ranks")
@@ -55,8 +56,9 @@ def _head(lines: Iterator[str]) -> Iterator[str]:
 
 def _extra_p(lines: Iterable[str], path: str) -> Iterator[Found]:
     """Extra-P: ``PARAMETER p``, ``POINTS 8 16``, ``REGION f``, ``METRIC time``, then DATA."""
-    parameter, function, metric = "", "", ""
-    points: list[float] = []
+    parameters: list[str] = []
+    function, metric = "", ""
+    points: list[Size] = []
     at, began = 0, ""
     for line_number, line in enumerate(lines, 1):
         place = f"{path}:{line_number}"
@@ -65,11 +67,11 @@ def _extra_p(lines: Iterable[str], path: str) -> Iterator[Found]:
             continue
         keyword = words[0].upper()
         if keyword == "PARAMETER":
-            if parameter:
-                raise MeasurementError(f"{place}: a second parameter; only one can grow")
-            parameter = words[1] if len(words) > 1 else "x"
+            if len(parameters) == 2:
+                raise MeasurementError(f"{place}: a third parameter; at most two can grow")
+            parameters.append(words[1] if len(words) > 1 else "x")
         elif keyword == "POINTS":
-            points += [number(w, place, "a point") for w in re.findall(r"[^\s()]+", line)[1:]]
+            points += _points(line, len(parameters), place)
         elif keyword in ("REGION", "METRIC"):
             name = line.strip()[len(keyword) :].strip()
             _all_there(at, len(points), began)
@@ -78,7 +80,7 @@ def _extra_p(lines: Iterable[str], path: str) -> Iterator[Found]:
         elif keyword == "DATA":
             if at >= len(points):
                 raise MeasurementError(f"{place}: more lines of DATA than the {len(points)} points")
-            names = (function, metric, parameter or "x", "")
+            names = (function, metric, SEPARATOR.join(parameters) or "x", "")
             for repetition, word in enumerate(words[1:]):
                 value = number(word, place, "a value")
                 yield Found(*names, points[at], "", repetition, value, (place, 0))
@@ -86,6 +88,16 @@ def _extra_p(lines: Iterable[str], path: str) -> Iterator[Found]:
         else:
             raise MeasurementError(f"{place}: `{words[0]}` is not one of {', '.join(_KEYWORDS)}")
     _all_there(at, len(points), began)
+
+
+def _points(line: str, parameters: int, place: str) -> list[Size]:
+    """Return the points of a line: numbers, or pairs of them, as in ``( 8 100 ) ( 16 100 )``."""
+    found = [number(word, place, "a point") for word in re.findall(r"[^\s(),]+", line)[1:]]
+    if parameters < 2:
+        return list(found)
+    if len(found) % 2:
+        raise MeasurementError(f"{place}: {len(found)} numbers, which are no pairs")
+    return list(zip(found[::2], found[1::2]))
 
 
 def _all_there(lines: int, points: int, began: str) -> None:

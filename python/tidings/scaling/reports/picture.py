@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from tidings.scaling.checking import Checked
+from tidings.scaling.measurement import Measurement
 from tidings.scaling.reports.plot import curves, title, value_range, verdict_of
 
 _INCHES = (6.4, 4.2)
@@ -14,7 +15,7 @@ _DOTS_PER_INCH = 150
 
 
 class PictureError(Exception):
-    """A picture cannot be drawn. The message names what to install."""
+    """A picture cannot be drawn. The message names what to do."""
 
 
 def write(one: Checked, path: Path) -> None:
@@ -23,6 +24,8 @@ def write(one: Checked, path: Path) -> None:
         from matplotlib.figure import Figure
     except ImportError:
         raise PictureError("PNG needs matplotlib: pip install 'tidings[plots]'") from None
+    if not isinstance(one.measurement, Measurement):
+        raise PictureError(f"{one.stated.name} is in two parameters: draw it with --svg or --html")
     drawn = curves(one)
     grid, low, middle, high = np.exp(drawn.grid), *np.exp(drawn.bands.T)
     figure = Figure(figsize=_INCHES, dpi=_DOTS_PER_INCH, layout="constrained")

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidings.scaling.checking import Checked
+from tidings.scaling.engines.bayes import BayesModel
+from tidings.scaling.limits import Limits
 from tidings.scaling.measurement import Measurement
 from tidings.scaling.terms import Term
 
@@ -28,11 +30,12 @@ _MOST_POINTS = 2000
 _FAR = 50.0
 _MOST_TICKS = 7
 _COLORS = {"holds": "#1a7f37", "violated": "#cf222e", "undecided": "#9a6700", "misfit": "#8250df"}
+_BLUE = "#1f5fa8"
 _MARKS = {"holds": "✓", "violated": "✗", "undecided": "?", "misfit": "!"}
 _PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
 
 
-class _Axes:
+class Axes:
     """The position of a size and a value in the picture, both by their logarithms."""
 
     def __init__(self, low: tuple[float, float], high: tuple[float, float]) -> None:
@@ -40,6 +43,7 @@ class _Axes:
         self.high = high
 
     def at(self, log_size: float, log_value: float) -> tuple[float, float]:
+        """Return the position of a size and a value, given as logarithms."""
         x = (log_size - self.low[0]) / (self.high[0] - self.low[0])
         y = (log_value - self.low[1]) / (self.high[1] - self.low[1])
         y = min(max(y, -_FAR), 1 + _FAR)
@@ -49,14 +53,15 @@ class _Axes:
         )
 
     def path(self, sizes: Floats, values: Floats) -> str:
+        """Return positions as SVG lists them."""
         points = [self.at(float(x), float(y)) for x, y in zip(sizes, values)]
         return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
-def _band(one: Checked, size: float) -> tuple[float, float, float]:
+def _band(model: BayesModel, size: float) -> tuple[float, float, float]:
     """Return ln of the interval's lower bound, of the median and of the upper bound at a size."""
-    low, high = one.model.log_interval(size)
-    return (low, one.model.log_interval(size, 0.0)[0], high)
+    low, high = model.log_interval(size)
+    return (low, model.log_interval(size, 0.0)[0], high)
 
 
 @dataclass(frozen=True)
@@ -83,15 +88,17 @@ def points(measurement: Measurement) -> tuple[Floats, Floats]:
 
 
 def curves(one: Checked) -> Curves:
-    """Compute what a plot of an expectation shows."""
+    """Compute what a plot of an expectation in one parameter shows."""
+    model, limits_of = one.model, one.evaluation.limits
+    assert isinstance(model, BayesModel), "two parameters have plots of their own"
+    assert isinstance(limits_of, Limits), "limits are of one parameter, as the model is"
+    assert isinstance(one.measurement, Measurement), "so is the measurement"
+    assert isinstance(one.target, float), "and the size that is predicted"
     sizes, values = points(one.measurement)
     last = min(one.target, 64 * math.exp(sizes.max()))
     grid = np.linspace(sizes.min(), math.log(max(last, math.exp(sizes.max()))), _STEPS)
-    bands = np.array([_band(one, math.exp(x)) for x in grid])
-    limits = [
-        _through(one, term, grid)
-        for term in (one.evaluation.limits.lower, one.evaluation.limits.upper)
-    ]
+    bands = np.array([_band(model, math.exp(x)) for x in grid])
+    limits = [_through(model, term, grid) for term in (limits_of.lower, limits_of.upper)]
     return Curves(sizes, values, grid, bands, limits)
 
 
@@ -109,23 +116,38 @@ def title(one: Checked) -> str:
 
 def svg(one: Checked, mark: str = "") -> str:
     """Return the plot of one expectation; `mark` is its own where a page has several."""
+    if not isinstance(one.measurement, Measurement):
+        from tidings.scaling.two_parameters import engine, plot
+
+        assert isinstance(one.model, engine.TwoModel), "a model is of what was measured"
+        return plot.svg(one, one.measurement, one.model, mark)
     drawn = curves(one)
     low, high = value_range(drawn)
-    axes = _Axes((float(drawn.grid[0]), low), (float(drawn.grid[-1]) + 1e-9, high))
+    axes = Axes((float(drawn.grid[0]), low), (float(drawn.grid[-1]) + 1e-9, high))
     parts = [
-        _frame(one, axes),
-        _CLIP.replace("plot", f"plot{mark}"),
-        _polygon(axes, drawn.grid, drawn.bands[:, 0], drawn.bands[:, 2]),
-        *(_line(axes, drawn.grid, limit, "#b06000", "6 4") for limit in drawn.limits),
-        _line(axes, drawn.grid, drawn.bands[:, 1], "#1f5fa8", ""),
+        frame(one, axes, one.expectation.variable, "line: model, band: 95 %, dashes: limits"),
+        clip(mark),
+        polygon(axes, drawn.grid, drawn.bands[:, 0], drawn.bands[:, 2]),
+        *(line(axes, drawn.grid, limit, "#b06000", "6 4") for limit in drawn.limits),
+        line(axes, drawn.grid, drawn.bands[:, 1], _BLUE, ""),
         "</g>",
-        *(_point(axes, float(x), float(y)) for x, y in zip(drawn.sizes, drawn.values)),
+        *(point(axes, float(x), float(y)) for x, y in zip(drawn.sizes, drawn.values)),
     ]
+    return document(parts)
+
+
+def document(parts: list[str]) -> str:
+    """Return a picture of these parts."""
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
         'font-family="sans-serif" font-size="13" role="img">'
     )
     return "\n".join([head, *parts, "</svg>"]) + "\n"
+
+
+def clip(mark: str) -> str:
+    """Return the begin of a group that is drawn inside the axes only."""
+    return _CLIP.replace("plot", f"plot{mark}")
 
 
 def value_range(drawn: Curves) -> tuple[float, float]:
@@ -136,14 +158,14 @@ def value_range(drawn: Curves) -> tuple[float, float]:
     return low - spare, high + spare
 
 
-def _through(one: Checked, term: Term, grid: Floats) -> Floats:
+def _through(model: BayesModel, term: Term, grid: Floats) -> Floats:
     """Return a limit's curve: from the model at the first size on, with its constant."""
     logs = term.log_value(np.exp(grid))
     finite = np.flatnonzero(np.isfinite(logs))
     first = int(finite[0]) if len(finite) else 0
     size = float(np.exp(grid[first]))
-    start = float(one.model.posterior.quantiles(size, np.array([0.5]))[0])
-    grown = one.model.posterior.growing_share(size)
+    start = float(model.posterior.quantiles(size, np.array([0.5]))[0])
+    grown = model.posterior.growing_share(size)
     apart = np.clip(np.where(np.isfinite(logs), logs - logs[first], 0.0), -700, 700)
     return np.asarray(start + np.log((1 - grown) + grown * np.exp(apart)))
 
@@ -154,7 +176,8 @@ _CLIP = (
 )
 
 
-def _frame(one: Checked, axes: _Axes) -> str:
+def frame(one: Checked, axes: Axes, variable: str, legend: str) -> str:
+    """Return axes, ticks, title and verdict."""
     named = escape(title(one))
     verdict, color = verdict_of(one)
     right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
@@ -179,13 +202,13 @@ def _frame(one: Checked, axes: _Axes) -> str:
             f'<path d="M{_LEFT},{y:.1f}h-4" stroke="#444"/>'
             f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{label(value)}</text>'
         )
-    variable = escape(one.expectation.variable)
     middle = (_LEFT + right) / 2
     unit = escape(one.measurement.unit or one.measurement.metric)
-    parts.append(f'<text x="{middle}" y="{_HEIGHT - 12}" text-anchor="middle">{variable}</text>')
+    parts.append(
+        f'<text x="{middle}" y="{_HEIGHT - 12}" text-anchor="middle">{escape(variable)}</text>'
+    )
     parts.append(f'<text x="8" y="{_TOP - 6}">{unit}</text>')
-    legend = "line: model, band: 95 %, dashes: limits"
-    parts.append(f'<text x="{right}" y="{_TOP - 6}" text-anchor="end">{legend}</text>')
+    parts.append(f'<text x="{right}" y="{_TOP - 6}" text-anchor="end">{escape(legend)}</text>')
     return "\n".join(parts)
 
 
@@ -214,17 +237,20 @@ def label(value: float) -> str:
     return f"{value / 10.0**exponent:.4g}{_PREFIXES[exponent]}"
 
 
-def _polygon(axes: _Axes, grid: Floats, low: Floats, high: Floats) -> str:
+def polygon(axes: Axes, grid: Floats, low: Floats, high: Floats, color: str = _BLUE) -> str:
+    """Return a band."""
     around = f"{axes.path(grid, low)} {axes.path(grid[::-1], high[::-1])}"
-    return f'<polygon points="{around}" fill="#1f5fa8" opacity="0.18"/>'
+    return f'<polygon points="{around}" fill="{color}" opacity="0.18"/>'
 
 
-def _line(axes: _Axes, grid: Floats, values: Floats, color: str, dashes: str) -> str:
+def line(axes: Axes, grid: Floats, values: Floats, color: str, dashes: str) -> str:
+    """Return a curve."""
     dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
     path = axes.path(grid, values)
     return f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="1.6"{dashed}/>'
 
 
-def _point(axes: _Axes, size: float, value: float) -> str:
+def point(axes: Axes, size: float, value: float, color: str = "#222") -> str:
+    """Return a measured value."""
     x, y = axes.at(size, value)
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="#222"/>'
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>'

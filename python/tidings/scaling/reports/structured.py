@@ -12,6 +12,7 @@ from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from tidings.scaling.checking import Checked, CheckedRule, Report
+from tidings.scaling.measurement import Measurement
 from tidings.scaling.reports import table
 from tidings.scaling.verdict import Outcome
 
@@ -49,13 +50,17 @@ def entry(one: Checked) -> dict[str, Any]:
         "next": None
         if design is None
         else {"size": design.size, "runs": design.runs, "decides": design.decides},
-        "sizes": one.model.summary.sizes.tolist(),
+        "sizes": _sizes(one),
         "spikes": one.model.summary.spikes,
-        "growth_probabilities": {
-            term.big_o(variable): share
-            for term, share in list(one.model.posterior.by_term().items())[:5]
-        },
+        "growth_probabilities": one.model.likely(variable),
     }
+
+
+def _sizes(one: Checked) -> list[float] | list[list[float]]:
+    """Return the sizes, or the points of two parameters."""
+    if isinstance(one.measurement, Measurement):
+        return list(one.model.summary.sizes.tolist())
+    return list(one.measurement.points.tolist())
 
 
 def rule_entry(one: CheckedRule) -> dict[str, Any]:

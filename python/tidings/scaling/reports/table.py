@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tidings.scaling.checking import Checked, CheckedRule, Report, mark_of
+from tidings.scaling.two_parameters.products import SEPARATOR
 from tidings.scaling.verdict import Outcome
 
 HEADINGS = ("function", "expected", "found", "δ", "match", "P", "at", "95 % interval", "verdict")
@@ -29,10 +30,17 @@ def cells(one: Checked) -> list[str]:
         evaluation.divergence.big_o(variable),
         mark_of(one),
         f"{evaluation.probability:.3f}",
-        f"{variable}={one.target:g}",
+        at_text(one),
         f"{number(low)} … {number(high)}{unit}",
         evaluation.outcome.value + (" (recorded)" if one.recorded else ""),
     ]
+
+
+def at_text(one: Checked) -> str:
+    """Return the size that is predicted, or both sizes."""
+    sizes = one.target if isinstance(one.target, tuple) else (one.target,)
+    names = one.expectation.variable.split(SEPARATOR)
+    return ", ".join(f"{name}={size:g}" for name, size in zip(names, sizes))
 
 
 def remarks(one: Checked) -> list[str]:

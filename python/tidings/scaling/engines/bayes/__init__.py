@@ -15,7 +15,6 @@ bounds of intervals.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -41,9 +40,6 @@ _CONSTANT_NODES = np.array([-1.7, 0.0, 1.7])
 _WIDEST_CONSTANT = 2.0
 _FARTHEST_CONSTANT = 6.0
 _NEGLIGIBLE = 1e-6
-_PLAUSIBLE = 0.1
-"""From this probability of a cliff on, growth beside it is weighed too."""
-
 _SMOOTH = 0.5
 """Where more noise than the repetitions show is less likely than this, no cliff is searched for."""
 
@@ -52,15 +48,23 @@ _SMOOTH = 0.5
 class BayesModel:
     """A posterior over growth, and the summary it is computed from.
 
-    `wider_noise` is the probability that sizes scatter more than their repetitions; `cliff` the
-    likeliest jump, likely or not; `steps` growth beside it, unless it is out of the question.
+    `wider_noise` is the probability that sizes scatter more than their repetitions.
     """
 
     posterior: Posterior
     summary: Summary
     wider_noise: float
-    cliff: Cliff | None
-    steps: Steps | None = None
+    again: _Again
+
+    @cached_property
+    def cliff(self) -> Cliff | None:
+        """The likeliest jump, likely or not, looked for when it is first asked for."""
+        return self.again.cliff() if self.wider_noise > _SMOOTH else None
+
+    @cached_property
+    def steps(self) -> Steps | None:
+        """Growth beside steps, weighed when it is first asked for; None with too few sizes."""
+        return self.again.beside_steps(self.posterior)
 
     @property
     def growth(self) -> Term:
@@ -81,6 +85,11 @@ class BayesModel:
         return (
             forms.written(exponents, scale * found[0], scale * found[1], variable) if found else ""
         )
+
+    def likely(self, variable: str, count: int = 5) -> dict[str, float]:
+        """Return the likeliest growths as text, with their probabilities."""
+        listed = list(self.posterior.by_term().items())[:count]
+        return {term.big_o(variable): share for term, share in listed}
 
     def probability(self, expected: Term, lower: Term | None, upper: Term) -> float:
         """Return the probability that growth keeps the limits; `lower` None: no lower limit."""
@@ -126,21 +135,27 @@ class BayesEngine:
             weighed.forms = forms.find(problem, listed.terms, expected)
             squares = min(squares, weighed.form_squares)
         wider = noise.wider(float(squares))
-        jump = weighed.cliff() if wider > _SMOOTH else None
-        beside = None
-        if jump and jump.probability > _PLAUSIBLE:
-            beside = steps.weighed(problem, jump, _weigher(listed, summary))
         posterior = weighed.posterior(summary.reference)
-        return BayesModel(posterior, summary, wider, jump, beside)
+        return BayesModel(posterior, summary, wider, _Again(problem, listed, weighed.total))
 
 
-def _weigher(listed: Candidates, summary: Summary) -> Callable[[Problem], Posterior]:
-    """Return what weighs the candidates on other data of the same sizes."""
+@dataclass(frozen=True)
+class _Again:
+    """What the candidates are weighed on, for steps and cliffs; `total` is ln of all evidence."""
 
-    def weigh(problem: Problem) -> Posterior:
-        return _Weighed(problem, pairs.chosen(problem, listed)).posterior(summary.reference)
+    problem: Problem
+    listed: Candidates
+    total: float
 
-    return weigh
+    def cliff(self) -> Cliff | None:
+        prior = np.log(self.listed.weights)
+        return cliff.find(self.problem, self.listed.exponents, prior, self.total)
+
+    def beside_steps(self, smooth: Posterior) -> Steps | None:
+        def weigh(problem: Problem) -> Posterior:
+            return _Weighed(problem, pairs.chosen(problem, self.listed)).posterior(smooth.reference)
+
+        return steps.weighed(self.problem, smooth, self.listed.exponents, weigh)
 
 
 def _is_precise(summary: Summary) -> bool:
@@ -196,8 +211,15 @@ class _Weighed:
         """The least squares that a form leaves."""
         return float(self.forms.squares.min()) if self.forms else math.inf
 
+    @property
+    def total(self) -> float:
+        """Ln of the prior-weighted evidence of all rows."""
+        evidence, prior = self._evidence
+        return float(np.logaddexp.reduce(evidence + prior))
+
+    @cached_property
     def _evidence(self) -> tuple[Floats, Floats]:
-        """Return log evidence and log prior of all rows, forms last."""
+        """Log evidence and log prior of all rows, forms last: asked for once these are known."""
         evidence = [self.mixed_integral.log_evidence, self.alone_integral.log_evidence]
         if self.forms is None:
             return np.concatenate(evidence), self.log_prior
@@ -209,7 +231,7 @@ class _Weighed:
 
     def posterior(self, reference: float) -> Posterior:
         """Put all together."""
-        evidence, prior = self._evidence()
+        evidence, prior = self._evidence
         rows, group = self.mixed.joined(self.alone), self.group
         if self.forms:
             group = np.append(group, self.forms.leads)
@@ -229,17 +251,9 @@ class _Weighed:
             self.forms,
         )
 
-    def cliff(self) -> Cliff | None:
-        """Return the likeliest jump between growth on either side of it."""
-        count = len(self.chosen.terms)
-        smooth, smooth_prior = self._evidence()
-        total = float(np.logaddexp.reduce(smooth + smooth_prior))
-        prior = np.log(self.chosen.weights)
-        return cliff.find(self.problem, self.alone.growing[:count], prior, total)
-
     def _points(self) -> Points:
         """Return every node of every row that has any weight."""
-        mixed, alone, prior = self.mixed_integral, self.alone_integral, self._evidence()[1]
+        mixed, alone, prior = self.mixed_integral, self.alone_integral, self._evidence[1]
         count, width = mixed.nodes.shape
         known = len(self.log_prior)
         logs = np.append(

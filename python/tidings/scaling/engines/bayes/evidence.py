@@ -35,6 +35,9 @@ _PAIR_MARGIN = 2.2
 _STEPS = 4
 _SEARCH_STEPS = 7
 _CLIP = 300.0
+JUMP_SCALE = 0.6
+"""Scale of the logistic prior of a jump's logarithm: half of all are below a factor of two."""
+
 _HOPELESS = 18.0
 """Rows with an integral about this far below the best, in logarithms, are integrated roughly."""
 
@@ -142,6 +145,10 @@ class Problem:
         self.count_weight = float(noise.weights.sum())
         self.middle = float(sizes[len(sizes) // 2])
 
+    def centred(self, values: Floats) -> Floats:
+        """Return values without what the level takes up."""
+        return np.asarray(values - (values @ self.weights)[..., None])
+
     def residuals(self, shapes: Floats) -> tuple[Floats, Floats, Floats]:
         """Return residuals of ln f, their weighted sum of squares, and ln A."""
         distance = self.logs - shapes
@@ -149,14 +156,24 @@ class Problem:
         distance = distance - level[..., None]
         return distance, (distance * distance) @ self.weights * self.count_weight, level
 
+    def fitted(self, shapes: Floats) -> tuple[Floats, ...]:
+        """Return the squares and ln A, and whatever else `likelihood` asks for."""
+        return self.residuals(shapes)[1:]
+
+    def likelihood(self, squares: Floats, *_: Floats) -> Floats:
+        """Return ln p(data) of squares."""
+        return self.noise.log_likelihood(squares)
+
     def alone(self, growing: Floats) -> Integral:
         """Weigh terms alone, without a constant or lower term."""
-        rows = Rows.beside_constant(growing)
-        shapes = rows.parts(self.sizes, self.middle)[1]
-        _, squares, levels = self.residuals(shapes)
-        likelihood = self.noise.log_likelihood(squares)
+        squares, levels, *more = self.fitted(self.shapes_alone(growing))
+        likelihood = self.likelihood(squares, *more)
         nodes = np.zeros((len(growing), 1))
         return Integral(nodes, likelihood[:, None], squares[:, None], levels[:, None])
+
+    def shapes_alone(self, growing: Floats) -> Floats:
+        """Return ln of terms alone at the sizes, relative to the middle one."""
+        return Rows.beside_constant(growing).parts(self.sizes, self.middle)[1]
 
     def integrate(self, rows: Rows) -> Integral:
         """Integrate each row over the share of its growing part; hopeless rows only roughly."""
@@ -166,27 +183,26 @@ class Problem:
         even = np.log(beside) - growing
         low, high = even.min(axis=1) - margin, even.max(axis=1) + _MARGIN
         coarse = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, _COARSE)
-        squares, levels = self._at(beside, factor, coarse)
-        best = coarse[np.arange(len(coarse)), squares.argmin(axis=1)]
+        rough = self._at(beside, factor, coarse)
+        best = coarse[np.arange(len(coarse)), rough[0].argmin(axis=1)]
         peak = self._refined(beside, factor, best, low, high)
-        integral = _narrow(peak, self.noise.log_likelihood(peak.squares), growing)
+        integral = _narrow(peak, self.likelihood(peak.squares), growing)
         height = integral.log_weights[:, 0]
         likely = np.flatnonzero(height > height.max() - _HOPELESS)
         local = peak.at[likely, None] + peak.width[likely, None] * _LOCAL
         local = _within(local, low[likely, None], high[likely, None])
-        near_squares, near_levels = self._at(beside[likely], factor[likely], local)
-        nodes, squares, levels = _sorted(
-            (coarse[likely], squares[likely], levels[likely]), (local, near_squares, near_levels)
+        near = self._at(beside[likely], factor[likely], local)
+        nodes, squares, levels, *more = _sorted(
+            (coarse[likely], *(part[likely] for part in rough)), (local, *near)
         )
-        log_weights = self.noise.log_likelihood(squares) + _log_prior(nodes, growing[likely])
+        log_weights = self.likelihood(squares, *more) + _log_prior(nodes, growing[likely])
         log_weights += np.log(_spacing(nodes))
         integral.put(likely, Integral(nodes, log_weights, squares, levels))
         return integral
 
-    def _at(self, beside: Floats, factor: Floats, nodes: Floats) -> tuple[Floats, Floats]:
+    def _at(self, beside: Floats, factor: Floats, nodes: Floats) -> tuple[Floats, ...]:
         shapes = np.log(beside[:, None, :] + np.exp(nodes)[:, :, None] * factor[:, None, :])
-        _, squares, levels = self.residuals(shapes)
-        return squares, levels
+        return self.fitted(shapes)
 
     def _refined(
         self, beside: Floats, factor: Floats, best: Floats, low: Floats, high: Floats
@@ -198,8 +214,7 @@ class Problem:
             grown = np.exp(at)[:, None] * factor
             total = beside + grown
             distance, squares, levels = self.residuals(np.log(total))
-            slope = grown / total
-            slope = slope - (slope @ self.weights)[:, None]
+            slope = self.centred(grown / total)
             power = (slope * slope) @ self.weights + 1e-300
             best, step = at, _within((slope * distance) @ self.weights / power, -1.5, 1.5)
         width = 1.0 / np.sqrt(2 * self.noise.slope(squares) * power * self.count_weight + 1e-300)
@@ -234,6 +249,53 @@ class Problem:
         variance = normal[:, 0, 0] / np.maximum(determinant, 1e-30)
         width = np.sqrt(variance / (2 * self.noise.slope(squares) + 1e-300))
         return Found(point[:, 0], point[:, 1], width, squares)
+
+
+class Stepped(Problem):
+    """The same data beside a jump of the level from one size on; the jump is integrated out.
+
+    Given a candidate, the jump is linear in the logarithms, as the level is: residuals leave out
+    what it takes up, and the likelihood has the area of its peak. Its logarithm has a logistic
+    prior.
+    """
+
+    def __init__(self, problem: Problem, place: int, jump: float = 0.0) -> None:
+        """Take the data with a jump before `sizes[place]`, and move it down by a likely one."""
+        above = (np.arange(len(problem.sizes)) >= place).astype(float)
+        super().__init__(problem.sizes, problem.logs - jump * above, problem.noise)
+        self.place = place
+        self.moved = jump
+        self.step = above - above @ self.weights
+        spread = float((self.step * self.step) @ self.weights)
+        self.along = self.step * self.weights / spread
+        self.sharpness = spread * self.count_weight
+
+    def centred(self, values: Floats) -> Floats:
+        """Return values without what the level and the jump take up."""
+        left = super().centred(values)
+        return np.asarray(left - (left @ self.along)[..., None] * self.step)
+
+    def residuals(self, shapes: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return residuals beside the best jump, their weighted sum of squares, and ln A."""
+        return self._beside(shapes)[:3]
+
+    def fitted(self, shapes: Floats) -> tuple[Floats, ...]:
+        """Return the squares, ln A and the best jump."""
+        return self._beside(shapes)[1:]
+
+    def likelihood(self, squares: Floats, *jumps: Floats) -> Floats:
+        """Return ln p(data), integrated over the jump around the best one."""
+        area = 0.5 * np.log(2 * math.pi * self.noise.variance(squares) / self.sharpness)
+        z = np.abs(jumps[0] + self.moved) / JUMP_SCALE if jumps else 0.0
+        density = -z - 2 * np.log1p(np.exp(-z)) - math.log(JUMP_SCALE)
+        return np.asarray(self.noise.log_likelihood(squares) + area + density)
+
+    def _beside(self, shapes: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        distance, _, level = super().residuals(shapes)
+        jump = distance @ self.along
+        distance = distance - jump[..., None] * self.step
+        squares = (distance * distance) @ self.weights * self.count_weight
+        return distance, squares, level, jump
 
 
 @dataclass(frozen=True)
@@ -273,7 +335,7 @@ class _Search:
         share = grown / total
         second = self.free * share * self.slope_of + constant / total
         jacobian = np.concatenate([share[:, None], second[:, None]], axis=1)
-        jacobian = jacobian - (jacobian @ self.problem.weights)[..., None]
+        jacobian = self.problem.centred(jacobian)
         return distance, jacobian, squares
 
 

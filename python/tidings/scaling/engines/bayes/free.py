@@ -42,8 +42,7 @@ def starts(problem: Problem) -> Floats:
 
 def straight(problem: Problem) -> tuple[Floats, Floats]:
     """Return the best power without a constant in either family, and its standard deviation."""
-    x = np.log(problem.sizes)
-    x = x - x @ problem.weights
+    x = problem.centred(np.log(problem.sizes))
     log_part = np.log(np.maximum(np.log2(problem.sizes), 1e-9))
     logs = problem.logs - LOGS[:, None] * log_part
     power_of_x = float((x * x) @ problem.weights)

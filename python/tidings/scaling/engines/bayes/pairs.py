@@ -33,7 +33,7 @@ _UNFIT = 50.0
 
 def chosen(problem: Problem, listed: Candidates) -> Candidates:
     """Return the candidates with those of their pairs that fit best."""
-    squares, positive = _fitted(problem, listed)
+    squares, positive = fitted(problem, listed)
     height = problem.noise.log_likelihood(squares) + np.log(listed.pair_weights)
     height -= np.where(positive, 0.0, _UNFIT)
     best = (-height).argsort(kind="stable")[:WEIGHED]
@@ -47,7 +47,7 @@ def chosen(problem: Problem, listed: Candidates) -> Candidates:
     )
 
 
-def _fitted(problem: Problem, listed: Candidates) -> tuple[Floats, NDArray[np.bool_]]:
+def fitted(problem: Problem, listed: Candidates) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the squares of each pair's residuals, and whether its coefficients are positive."""
     leads, lowers = listed.leads, listed.lowers
     target = np.sqrt(problem.weights)

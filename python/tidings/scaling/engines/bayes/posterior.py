@@ -126,17 +126,20 @@ class Posterior:
 
     def holds(self, expected: Term, lower: Term | None, upper: Term) -> float:
         """Return P(limits are kept), with even prior odds for and against the expectation."""
+        return probability(*self.for_and_against(expected, lower, upper))
+
+    def for_and_against(
+        self, expected: Term, lower: Term | None, upper: Term
+    ) -> tuple[float, float]:
+        """Return ln of the mean evidence of growth that keeps the limits, and of all other."""
         kept = _at_most(self.rows.growing, upper)
         if lower is not None:
             kept &= ~_at_most(self.rows.growing, lower) | _equal(self.rows.growing, lower)
         exact = _equal(self.rows.growing, expected)
         prior, evidence = self.log_prior, self.log_evidence
         parts = [(EXPECTED_SHARE, exact), (1 - EXPECTED_SHARE, kept & ~exact)]
-        within = _average(prior, evidence, parts)
-        beyond = _average(prior, evidence, [(1.0, ~kept)])
-        if beyond == -math.inf:
-            return 1.0
-        return float(1.0 / (1.0 + math.exp(min(max(beyond - within, -700.0), 700.0))))
+        within = average(prior, evidence, parts)
+        return within, average(prior, evidence, [(1.0, ~kept)])
 
     def against(
         self, expected: Term, lower: Term | None, upper: Term
@@ -192,6 +195,13 @@ class Posterior:
         return np.asarray(np.interp(np.asarray(shares) * masses.sum(), cumulated, spots))
 
 
+def probability(within: float, beyond: float) -> float:
+    """Return the probability of the first of two hypotheses by ln of their evidence."""
+    if beyond == -math.inf:
+        return 1.0
+    return float(1.0 / (1.0 + math.exp(min(max(beyond - within, -700.0), 700.0))))
+
+
 def _key(exponents: Floats) -> Floats:
     """Return one number per row that orders (power, logs, rate) by growth at large sizes."""
     return np.asarray(exponents @ np.array([1e3, 1.0, 1e7]))
@@ -209,9 +219,7 @@ def _of(term: Term) -> Floats:
     return np.array([float(term.power), float(term.logs), float(term.rate)])
 
 
-def _average(
-    prior: Floats, evidence: Floats, parts: list[tuple[float, NDArray[np.bool_]]]
-) -> float:
+def average(prior: Floats, evidence: Floats, parts: list[tuple[float, NDArray[np.bool_]]]) -> float:
     """Return ln of the prior-weighted mean evidence, with given shares for parts of the rows."""
     present = [(share, rows) for share, rows in parts if rows.any()]
     total = sum(share for share, _ in present)

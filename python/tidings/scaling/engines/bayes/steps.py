@@ -1,70 +1,124 @@
 """Steps: growth beside a jump of the level at one size, where a cache ends or a method changes.
 
-A cliff says where values jump. Here the values above it are moved down by a jump, and all smooth
-candidates are weighed as ever: once for each of some jumps around the likeliest, which count by
-their evidence. So a step has a posterior over growth, with constants and lower terms.
+A step is part of every hypothesis: growth that keeps its limits may be beside one, and growth that
+breaks them, too. So both are weighed without a step and beside a step before each size, with at
+least two sizes on either side. All candidates are weighed again beside each step, its jump
+integrated out as the level is (`evidence.Stepped`). A step counts by its evidence, which falls
+where a jump is not needed, and by a prior. That way a step that noise hides is not taken for
+growth: an alarm needs growth that is faster than its limits with a step beside it, too.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tidings.scaling.engines.bayes.cliff import Cliff
-from tidings.scaling.engines.bayes.evidence import Problem
-from tidings.scaling.engines.bayes.posterior import Posterior
+from tidings.scaling.engines.bayes.evidence import Problem, Stepped
+from tidings.scaling.engines.bayes.posterior import Posterior, probability
 from tidings.scaling.terms import Term
 
-_COARSE = np.linspace(-0.9, 0.9, 7)
-_FINE = np.linspace(-0.2, 0.2, 5)
-_NEGLIGIBLE = 1e-3
+Floats = NDArray[np.float64]
+
+PRIOR = 0.2
+"""Prior probability of a step; from 0.1 to 0.5 verdicts are nearly the same."""
+
+FEWEST = 6
+"""With fewer sizes there is nothing left that shows growth beside a step."""
+
+MOST = 12
+"""How many places are weighed, the likeliest, where there are more."""
+
+_SIDE = 2
+
+
+@dataclass(frozen=True)
+class Step:
+    """A jump by `factor` between two sizes, and the posterior of growth beside it."""
+
+    below: float
+    above: float
+    factor: float
+    posterior: Posterior
+
+    @cached_property
+    def log_evidence(self) -> float:
+        """Ln of the evidence of all candidates beside this step."""
+        return _total(self.posterior)
+
+    @property
+    def residual(self) -> float:
+        """The variance of a size's logarithm around growth beside this step."""
+        points = self.posterior.points
+        return float(points.residual @ points.weight)
 
 
 @dataclass(frozen=True)
 class Steps:
-    """Posteriors of growth, one for each jump, and their shares; the likeliest first."""
+    """Growth without a step, and beside each."""
 
-    posteriors: tuple[Posterior, ...]
-    shares: tuple[float, ...]
-    factor: float
+    smooth: Posterior
+    steps: tuple[Step, ...]
 
-    @property
-    def growth(self) -> Term:
-        """The growth that the data favour beside the likeliest jump."""
-        return self.posteriors[0].growth
+    @cached_property
+    def likeliest(self) -> Step:
+        """The step with the most evidence."""
+        return max(self.steps, key=lambda step: step.log_evidence)
 
-    @property
-    def residual(self) -> float:
-        """The variance of a size's logarithm around the likeliest growth."""
-        points = self.posteriors[0].points
-        return float(points.residual @ points.weight)
+    @cached_property
+    def probability(self) -> float:
+        """The probability that there is a step."""
+        logs = [step.log_evidence for step in self.steps]
+        return probability(self._any(logs), math.log(1 - PRIOR) + _total(self.smooth))
 
     def holds(self, expected: Term, lower: Term | None, upper: Term) -> float:
-        """Return the probability that growth keeps the limits, over all jumps."""
-        found = (p.holds(expected, lower, upper) for p in self.posteriors)
-        return float(sum(share * one for share, one in zip(self.shares, found)))
+        """Return P(limits are kept), with even prior odds, each side with and without a step."""
+        without = self.smooth.for_and_against(expected, lower, upper)
+        beside = [step.posterior.for_and_against(expected, lower, upper) for step in self.steps]
+        within, beyond = (
+            np.logaddexp(math.log(1 - PRIOR) + own, self._any(list(others)))
+            for own, others in zip(without, zip(*beside))
+        )
+        return probability(float(within), float(beyond))
+
+    def _any(self, logs: list[float]) -> float:
+        """Return ln of the prior-weighted evidence of all steps."""
+        return math.log(PRIOR / len(logs)) + float(np.logaddexp.reduce(np.array(logs)))
 
 
-def weighed(problem: Problem, cliff: Cliff, weigh: Callable[[Problem], Posterior]) -> Steps:
-    """Weigh growth beside a cliff, with jumps around the likeliest."""
-    above = problem.sizes >= cliff.above
+def weighed(
+    problem: Problem,
+    smooth: Posterior,
+    growing: Floats,
+    weigh: Callable[[Problem], Posterior],
+) -> Steps | None:
+    """Weigh growth beside steps; `growing` are exponents of terms, which show likely jumps."""
+    count = len(problem.sizes)
+    if count < FEWEST:
+        return None
+    shapes = problem.shapes_alone(growing)
+    moved = [_moved(problem, place, shapes) for place in range(_SIDE, count - _SIDE + 1)]
+    moved.sort(key=lambda pair: pair[0])
+    return Steps(smooth, tuple(_step(stepped, weigh(stepped)) for _, stepped in moved[:MOST]))
 
-    def beside(jump: float) -> tuple[float, float, Posterior]:
-        moved = Problem(problem.sizes, problem.logs - jump * above, problem.noise)
-        posterior = weigh(moved)
-        total = posterior.log_prior + posterior.log_evidence
-        return float(np.logaddexp.reduce(total)), jump, posterior
 
-    middle = float(np.log(cliff.factor))
-    found = [beside(middle + float(apart)) for apart in _COARSE]
-    best = max(found, key=lambda one: one[0])[1]
-    found = [beside(best + float(apart)) for apart in _FINE]
-    found.sort(key=lambda one: -one[0])
-    mass = np.exp([one[0] - found[0][0] for one in found])
-    kept = [at for at in range(len(found)) if mass[at] > _NEGLIGIBLE]
-    shares = mass[kept] / mass[kept].sum()
-    return Steps(
-        tuple(found[at][2] for at in kept), tuple(shares.tolist()), float(np.exp(found[0][1]))
-    )
+def _moved(problem: Problem, place: int, shapes: Floats) -> tuple[float, Stepped]:
+    """Return the squares that the best term leaves beside a step, and data moved by its jump."""
+    squares, _, jumps = Stepped(problem, place).fitted(shapes)
+    best = int(squares.argmin())
+    return float(squares[best]), Stepped(problem, place, float(jumps[best]))
+
+
+def _step(stepped: Stepped, posterior: Posterior) -> Step:
+    below, above = stepped.sizes[stepped.place - 1 : stepped.place + 1].tolist()
+    values = posterior.values(stepped.sizes)[0][int(posterior.points.weight.argmax())]
+    jump = stepped.moved + float(stepped.fitted(values[None, :])[2][0])
+    return Step(below, above, math.exp(jump), posterior)
+
+
+def _total(posterior: Posterior) -> float:
+    return float(np.logaddexp.reduce(posterior.log_prior + posterior.log_evidence))

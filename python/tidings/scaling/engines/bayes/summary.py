@@ -51,8 +51,8 @@ class Summary:
     median_gap: float
 
 
-def summarize(measurement: Measurement) -> Summary:
-    """Reduce a measurement to a Summary."""
+def summarize(measurement: Measurement, most: int = many_sizes.MOST) -> Summary:
+    """Reduce a measurement to a Summary; more than `most` sizes are put together."""
     columns = measurement.columns
     sizes, values = columns.sizes, columns.values
     first = np.sort(values[sizes == sizes.min()])
@@ -61,10 +61,10 @@ def summarize(measurement: Measurement) -> Summary:
     if measurement.has_runs():
         sizes, logs = _one_value_a_run(sizes, logs, columns.runs)
     order = np.lexsort((logs, sizes))
-    return _pooled(sizes[order], logs[order], reference)
+    return _pooled(sizes[order], logs[order], reference, most)
 
 
-def _pooled(sizes: Floats, logs: Floats, reference: float) -> Summary:
+def _pooled(sizes: Floats, logs: Floats, reference: float, most: int) -> Summary:
     """Omit spikes by the pooled scatter, and average the rest at each size."""
     distinct, starts, counts = np.unique(sizes, return_index=True, return_counts=True)
     medians = 0.5 * (logs[starts + (counts - 1) // 2] + logs[starts + counts // 2])
@@ -77,7 +77,7 @@ def _pooled(sizes: Floats, logs: Floats, reference: float) -> Summary:
     squares = float(np.where(kept, (logs - means[index]) ** 2, 0.0).sum())
     freedom = int(kept_counts.sum()) - len(distinct)
     gaps = np.add.reduceat(logs, starts) / counts - medians
-    if len(distinct) > many_sizes.MOST:
+    if len(distinct) > most:
         distinct, means, kept_counts, left = many_sizes.together(distinct, means, kept_counts)
         squares += left
         freedom = max(int(kept_counts.sum()) - 2 * len(distinct), 0)

@@ -1,0 +1,352 @@
+"""The engine for two parameters: Bayesian model averaging over sums of terms in both.
+
+A model has a term f in the first parameter and g in the second, and is one of the sums of 1, f, g
+and f·g that grow; or it has f·g and a second term h in one of the parameters, as n log p + p has.
+Coefficients are positive. All combinations of likely terms are weighed (`candidates`), by their
+evidence (`fits`), with the noise of the engine for one parameter. The prior depends on the kind of
+sum, and on its terms.
+
+Whether f and g multiply shows only where both are larger: on a cross, whose lines meet at the
+smallest values, sum and product of terms are the same, and the verdict says that it needs a point
+beside the lines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidings.scaling.engines.bayes.evidence import Problem
+from tidings.scaling.engines.bayes.noise import noise_of
+from tidings.scaling.engines.bayes.posterior import NEAR, NEAR_SHARE, average, probability
+from tidings.scaling.engines.bayes.summary import Summary, summarize
+from tidings.scaling.terms import CONSTANT, Term, log_values
+from tidings.scaling.two_parameters import fits
+from tidings.scaling.two_parameters.candidates import Axis, axis
+from tidings.scaling.two_parameters.points import MOST_POINTS, PointsMeasurement
+from tidings.scaling.two_parameters.products import Product, Sum
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+EXPECTED_SHARE = 0.5
+"""Prior share of the expectation itself among all growth that keeps its limits."""
+
+_F, _G, _FG, _OTHER = "f", "g", "fg", "h"
+_KINDS: tuple[tuple[tuple[str, ...], int, float], ...] = (
+    ((_F,), 1, 0.02),
+    (("1", _F), 1, 0.08),
+    ((_G,), 1, 0.02),
+    (("1", _G), 1, 0.08),
+    ((_F, _G), 2, 0.10),
+    (("1", _F, _G), 2, 0.15),
+    ((_FG,), 1, 0.10),
+    (("1", _FG), 1, 0.15),
+    ((_F, _FG), 1, 0.06),
+    ((_G, _FG), 1, 0.06),
+    (("1", _F, _FG), 1, 0.05),
+    (("1", _G, _FG), 1, 0.05),
+    ((_F, _G, _FG), 1, 0.03),
+    (("1", _F, _G, _FG), 1, 0.03),
+)
+"""Sums of terms, the leading ones last; how many lead; and the prior of each sum."""
+
+_KINDS_OF_PAIRS: tuple[tuple[tuple[str, ...], int, float], ...] = (
+    ((_OTHER, _FG), 2, 0.02),
+    (("1", _OTHER, _FG), 2, 0.02),
+    ((_OTHER, _FG), 1, 0.01),
+    (("1", _OTHER, _FG), 1, 0.01),
+)
+"""The same with a second term h in one parameter: faster than that in the product, or slower."""
+
+_CONSTANT_PRIOR = 0.05
+_NEGLIGIBLE = 1e-5
+_LIKELY = 1e-4
+_SPREAD = np.array([-2.8, -1.9, -1.2, -0.6, 0.0, 0.6, 1.2, 1.9, 2.8])
+_SPREAD_WEIGHTS = np.exp(-(_SPREAD**2) / 2) * np.gradient(_SPREAD)
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """All models of one sum: indices of f, g and h (-1: none), and their fits.
+
+    `side` is the parameter that h is in.
+    """
+
+    terms: tuple[str, ...]
+    leads: int
+    side: int
+    first: Places
+    second: Places
+    other: Places
+    fits: fits.Fits
+
+    def growth(self, at: tuple[int, int, int], axes: tuple[Axis, Axis]) -> Sum:
+        """Return the growth of a model: the sum of its leading terms."""
+        own = (axes[0], axes[1], axes[self.side])
+        f, g, h = (axis.terms[i] if i >= 0 else CONSTANT for axis, i in zip(own, at))
+        products = {
+            "1": Product(),
+            _F: Product(f),
+            _G: Product(second=g),
+            _FG: Product(f, g),
+            _OTHER: Product(second=h) if self.side else Product(h),
+        }
+        return Sum.of(products[name] for name in self.terms[-self.leads :])
+
+
+@dataclass(frozen=True)
+class TwoModel:
+    """The posterior of growth in two parameters."""
+
+    measurement: PointsMeasurement
+    summary: Summary
+    problem: Problem
+    axes: tuple[Axis, Axis]
+    kinds: tuple[_Kind, ...]
+    middle: int
+    log_prior: Floats
+    log_evidence: Floats
+    wider_noise: float
+
+    @cached_property
+    def shares(self) -> Floats:
+        """The probability of each model."""
+        logs = self.log_prior + self.log_evidence
+        mass = np.exp(logs - logs.max())
+        return np.asarray(mass / mass.sum())
+
+    @cached_property
+    def _grown(self) -> tuple[tuple[Sum, ...], Places]:
+        """The different growths, and the place of each model's among them."""
+        places: dict[Sum, int] = {}
+        known: dict[tuple[object, ...], int] = {}
+        listed = []
+        for kind in self.kinds:
+            leading = kind.terms[-kind.leads :]
+            for at in zip(kind.first.tolist(), kind.second.tolist(), kind.other.tolist()):
+                key = (leading, kind.side, *at)
+                if key not in known:
+                    growth = kind.growth(at, self.axes)
+                    known[key] = places.setdefault(growth, len(places))
+                listed.append(known[key])
+        return tuple(places), np.array(listed)
+
+    @cached_property
+    def by_growth(self) -> dict[Sum, float]:
+        """The probability of each growth, the largest first."""
+        growths, places = self._grown
+        shares = np.bincount(places, self.shares, len(growths)).tolist()
+        return dict(sorted(zip(growths, shares), key=lambda pair: -pair[1]))
+
+    @cached_property
+    def growth(self) -> Sum:
+        """The growth that the data favour: with the most probability in and closely around it."""
+        likely = [growth for growth, share in self.by_growth.items() if share > _LIKELY]
+        mass = np.array([self.by_growth[growth] for growth in likely])
+        near = np.array([[_near(one, other) for other in likely] for one in likely], dtype=float)
+        return likely[int((mass + NEAR_SHARE * ((near - np.eye(len(likely))) @ mass)).argmax())]
+
+    def likely(self, variables: str, count: int = 5) -> dict[str, float]:
+        """Return the likeliest growths as text, with their probabilities."""
+        listed = list(self.by_growth.items())[:count]
+        return {growth.big_o(variables): share for growth, share in listed}
+
+    def form(self, _variable: str = "") -> str:
+        """Return the form of exact counts: none is looked for in two parameters."""
+        return ""
+
+    def probability(self, expected: Sum, lower: Sum | None, upper: Sum) -> float:
+        """Return P(limits are kept), with even prior odds for and against the expectation.
+
+        Where sum and product of terms are not told apart, each model is taken for either: of the
+        two probabilities, the one nearer to a half counts, and a half if it is between them.
+        """
+        below, (growths, places) = _Cached(upper), self._grown
+
+        def asked(question: Callable[[Sum], bool]) -> NDArray[np.bool_]:
+            return np.array([question(growth) for growth in growths])[places]
+
+        kept = asked(lambda g: below.covers(g) and (lower is None or g.covers(lower)))
+        exact = asked(lambda g: g == expected)
+        found = self._odds(kept, exact)
+        if self.measurement.has_corner:
+            return found
+        strict = kept & asked(lambda g: below.covers(g.multiplied()))
+        lenient = kept | asked(lambda g: lower is None and below.covers(g.added()))
+        pair = self._odds(strict, exact & strict), self._odds(lenient, exact)
+        return sorted((*pair, 0.5))[1]
+
+    def _odds(self, kept: NDArray[np.bool_], exact: NDArray[np.bool_]) -> float:
+        parts = [(EXPECTED_SHARE, exact & kept), (1 - EXPECTED_SHARE, kept & ~exact)]
+        within = average(self.log_prior, self.log_evidence, parts)
+        return probability(within, average(self.log_prior, self.log_evidence, [(1.0, ~kept)]))
+
+    def log_interval(self, point: tuple[float, float], level: float = 0.95) -> tuple[float, float]:
+        """Return ln of the interval that holds the expected value at a point."""
+        spots, masses = self._at(point)
+        order = spots.argsort(kind="stable")
+        spots, masses = spots[order], masses[order]
+        cumulated = (np.cumsum(masses) - masses / 2) / masses.sum()
+        low, high = np.interp([(1 - level) / 2, (1 + level) / 2], cumulated, spots)
+        return (float(low), float(high))
+
+    def interval(self, point: tuple[float, float], level: float = 0.95) -> tuple[float, float]:
+        """Return the interval that holds the expected value at a point with this probability."""
+        low, high = self.log_interval(point, level)
+        return (_exp(low), _exp(high))
+
+    def residual(self) -> float:
+        """Return the standard deviation of a point's logarithm around the likeliest growth."""
+        squares = np.concatenate([kind.fits.squares for kind in self.kinds])
+        return math.sqrt(float(self.problem.noise.variance(squares[self.shares.argmax()])))
+
+    def _at(self, point: tuple[float, float]) -> tuple[Floats, Floats]:
+        """Return ln of the value at a point by all models with any weight, and their weights."""
+        spots, masses, begin = [], [], 0
+        for kind in self.kinds:
+            share = self.shares[begin : begin + len(kind.first)]
+            begin += len(kind.first)
+            kept = np.flatnonzero(share > _NEGLIGIBLE)
+            if not len(kept):
+                continue
+            logs = self._terms_at(kind, kept, point) + kind.fits.logs[kept]
+            total = np.logaddexp.reduce(logs, axis=1)
+            parts = np.exp(logs - total[:, None])
+            along = np.einsum("mi,mij->mj", parts, kind.fits.roots[kept])
+            variance = self.problem.noise.variance(kind.fits.squares[kept])
+            spread = np.sqrt(variance * (along**2).sum(axis=1))
+            spots.append((total[:, None] + spread[:, None] * _SPREAD).ravel())
+            masses.append((share[kept, None] * _SPREAD_WEIGHTS).ravel())
+        return np.concatenate(spots) + self.summary.reference, np.concatenate(masses)
+
+    def _terms_at(self, kind: _Kind, kept: Places, point: tuple[float, float]) -> Floats:
+        """Return logarithms of a kind's terms at a point, as those at the measured ones."""
+        middle = self.measurement.points[self.middle]
+        values = []
+        for own, at, centre in zip(self.axes, point, middle):
+            logs = log_values(own.terms, np.array([at, centre]))
+            finite = np.where(np.isfinite(logs[:, 1]), logs[:, 1], 0.0)
+            values.append(np.append(np.clip(logs[:, 0] - finite, -700, 700), 0.0))
+        f, g = values[0][kind.first[kept]], values[1][kind.second[kept]]
+        h = values[kind.side][kind.other[kept]]
+        return np.stack([_part(name, f, g, h) for name in kind.terms], axis=1)
+
+
+class _Cached:
+    """A limit that has to be compared with many growths, which have few different products."""
+
+    def __init__(self, limit: Sum) -> None:
+        self.limit = limit
+        self.known: dict[Product, bool] = {}
+
+    def covers(self, growth: Sum) -> bool:
+        for product in growth.products:
+            if product not in self.known:
+                self.known[product] = self.limit.bounds(product)
+        return all(self.known[product] for product in growth.products)
+
+
+def _part(name: str, f: Floats, g: Floats, h: Floats) -> Floats:
+    return {"1": np.zeros_like(f), _F: f, _G: g, _FG: f + g, _OTHER: h}[name]
+
+
+def _near(one: Sum, other: Sum) -> bool:
+    """Whether two growths have the same rates and exponents within 1/4."""
+    if len(one.products) != len(other.products):
+        return False
+    return all(
+        a.rate == b.rate and abs(a.power - b.power) <= NEAR
+        for mine, its in zip(one.products, other.products)
+        for a, b in ((mine.first, its.first), (mine.second, its.second))
+    )
+
+
+def _exp(value: float) -> float:
+    return math.exp(value) if value < 709 else math.inf
+
+
+def fit(measurement: PointsMeasurement, expected: Sum | None = None) -> TwoModel:
+    """Return the posterior; an expectation, if there is one, is among the candidates."""
+    summary = summarize(measurement.rows, MOST_POINTS)
+    noise = noise_of(summary)
+    points = measurement.points
+    middle = _middle(points)
+    problem = Problem(summary.sizes, summary.logs, noise)
+    products = expected.products if expected else ()
+    asked: tuple[list[Term], list[Term]] = (
+        [product.first for product in products],
+        [product.second for product in products],
+    )
+    axes = tuple(
+        axis(problem, points[:, i], measurement.lines[i], middle, asked[i]) for i in (0, 1)
+    )
+    kinds, priors = _weighed(problem, (axes[0], axes[1]), middle)
+    evidence = np.concatenate([kind.fits.log_evidence for kind in kinds])
+    best = min(float(kind.fits.squares.min()) for kind in kinds)
+    return TwoModel(
+        measurement, summary, problem, (axes[0], axes[1]), tuple(kinds), middle,
+        priors, evidence, noise.wider(best),
+    )  # fmt: skip
+
+
+def _middle(points: Floats) -> int:
+    """Return the point nearest to the middle of both parameters, by logarithms."""
+    logs = np.log(points)
+    apart = (logs - 0.5 * (logs.min(axis=0) + logs.max(axis=0))) / np.ptp(logs, axis=0)
+    return int((apart**2).sum(axis=1).argmin())
+
+
+def _weighed(problem: Problem, axes: tuple[Axis, Axis], middle: int) -> tuple[list[_Kind], Floats]:
+    """Fit all models; return them with their log priors."""
+    none = np.zeros((1, problem.logs.size))
+    logs = [np.concatenate([own.logs, none]) for own in axes]
+    kinds, priors = [], []
+    for names, leads, side, places, prior in _listed(axes):
+        first, second, other = places
+        parts = logs[0][first], logs[1][second], logs[side][other]
+        terms = np.stack([_part(name, *parts) for name in names], axis=1)
+        found = fits.fitted(problem, terms, leads, middle)
+        kinds.append(_Kind(names, leads, side, first, second, other, found))
+        priors.append(prior)
+    return kinds, np.concatenate(priors)
+
+
+_Listed = tuple[tuple[str, ...], int, int, tuple[Places, Places, Places], Floats]
+
+
+def _listed(axes: tuple[Axis, Axis]) -> Iterator[_Listed]:
+    """Yield sums with the indices of their terms and log priors."""
+    count = len(axes[0].terms), len(axes[1].terms)
+    every = np.divmod(np.arange(count[0] * count[1]), count[1])
+    own = [np.log(axis.weights / axis.weights.sum()) for axis in axes]
+    for names, leads, prior in (*_KINDS, (("1",), 1, _CONSTANT_PRIOR)):
+        has_f, has_g = (any(part in name for name in names) for part in (_F, _G))
+        first, second = every
+        if not (has_f and has_g):
+            size = count[0] if has_f else count[1] if has_g else 1
+            first = np.arange(size) if has_f else np.full(size, -1)
+            second = np.arange(size) if has_g else np.full(size, -1)
+        weight = (own[0][first] if has_f else 0.0) + (own[1][second] if has_g else 0.0)
+        places = first, second, np.full(len(first), -1)
+        yield names, leads, 0, places, math.log(prior) + np.asarray(weight) + np.zeros(len(first))
+    for side in (0, 1):
+        fast, slow = axes[side].leads, axes[side].lowers
+        across = count[1 - side]
+        for names, leads, prior in _KINDS_OF_PAIRS if len(fast) else ():
+            in_product, beside = (slow, fast) if leads > 1 else (fast, slow)
+            at = np.repeat(in_product, across), np.tile(np.arange(across), len(fast))
+            first, second = at if side == 0 else at[::-1]
+            weight = own[1 - side][at[1]] - math.log(len(fast))
+            yield (
+                names,
+                leads,
+                side,
+                (first, second, np.repeat(beside, across)),
+                (math.log(prior) + weight),
+            )
