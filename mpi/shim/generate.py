@@ -13,21 +13,26 @@ import sys
 
 import header
 
-# Written by hand in shim.c, since substitution alone would be wrong.
+# Written by hand, since substitution alone would be wrong.
 BY_HAND = {
     "MPI_Init",
     "MPI_Init_thread",
+    "MPI_Initialized",
+    "MPI_Finalized",
     "MPI_Finalize",
     "MPI_Abort",
     "MPI_Comm_get_attr",
     "MPI_Attr_get",
+    "MPI_Comm_create_errhandler",
     "MPI_Comm_set_errhandler",
+    "MPI_Errhandler_create",
     "MPI_Errhandler_get",
     "MPI_Errhandler_set",
     "MPI_Comm_spawn",
     "MPI_Comm_spawn_multiple",
     "MPI_Group_from_session_pset",
     "MPI_Session_get_pset_info",
+    "MPI_Session_finalize",
     "MPI_Session_init",
 }
 

@@ -3,6 +3,7 @@
 #include "shim.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #include "finish.h"
 #include "hidden.h"
+#include "unfinished.h"
 
 const MPI_Comm shim_all = MPI_COMM_WORLD;
 MPI_Comm shim_world;
@@ -17,10 +19,10 @@ bool shim_timed;
 
 static HiddenRule rule;
 static HiddenPlace place;
+ShimHidden shim_hidden;
 
 /* Of all ranks, for starting, stopping and aborting. */
 static MPI_Comm control = MPI_COMM_NULL;
-static int *hidden_ranks, hidden_count;
 
 /* The time in MPI, in nanoseconds and calls of any thread; only outermost calls count. */
 static _Thread_local int depth;
@@ -28,11 +30,16 @@ static _Thread_local double entered;
 static atomic_llong nanoseconds, calls;
 static double started;
 
-/* Whether MPI_Init has been called, and ranks removed. */
-static bool begun;
+/* Whether ranks have been removed. */
+bool shim_begun;
 
-/* A function of the library below; a program that calls a missing one ends here. */
-static void *real(const char *name)
+/*
+ * Whether the world was made below the program's first session, and, if so, whether the program has
+ * not called MPI_Init yet, and whether it has called MPI_Finalize.
+ */
+static bool is_of_session, before_init, is_left;
+
+void *shim_find(const char *name)
 {
     void *found = dlsym(RTLD_NEXT, name);
     if (!found) {
@@ -50,8 +57,6 @@ static void *real(const char *name)
 #else
 #define SHIM_MPI "the family of MPICH"
 #endif
-
-#define REAL(function) ((__typeof__(&function))real("P" #function))
 
 /* MPI_Wtime has no wrapper, so it is the library's already. */
 
@@ -117,12 +122,12 @@ static bool is_own_library(const char *version, const char *file)
  * A shim made from the mpi.h of one MPI uses the handles of another as its own, and crashes. So
  * before anything else the program's MPI is identified.
  */
-static void require_own_library(void)
+void shim_require_own_library(void)
 {
     static char version[8192], why[512]; /* as long as any MPI's version */
     Dl_info found;
     int length;
-    void *init = real("PMPI_Init");
+    void *init = shim_find("PMPI_Init");
     const char *file = dladdr(init, &found) && found.dli_fname ? found.dli_fname : "?";
     REAL(MPI_Get_library_version)(version, &length);
     if (is_own_library(version, file))
@@ -151,19 +156,42 @@ static void refuse(const char *why)
     exit(2);
 }
 
+/*
+ * Ends the job if the file that a rank of the job is to write at its end cannot be written: what a
+ * run is for must not be lost then. Collective.
+ */
+static void require_writable(const char *variable, int writer)
+{
+    char why[512];
+    const char *path = getenv(variable);
+    int error = 0;
+    if (place.rank == writer && path) {
+        FILE *out = fopen(path, "a");
+        error = out ? 0 : errno;
+        if (out)
+            fclose(out);
+    }
+    REAL(MPI_Bcast)(&error, 1, MPI_INT, writer, MPI_COMM_WORLD);
+    if (!error)
+        return;
+    snprintf(why, sizeof why, "%s: %.128s cannot be written (%.64s): name a file in a folder that "
+             "exists and that you may write", variable, path ? path : "its file", strerror(error));
+    refuse(why);
+}
+
 /* Finds which ranks are hidden, on every rank. */
 static void learn_hidden(void)
 {
     int hidden = place.hidden, found = 0;
     int *all = malloc((size_t)place.ranks * sizeof *all);
-    hidden_ranks = malloc((size_t)place.ranks * sizeof *hidden_ranks);
-    if (!all || !hidden_ranks)
+    int *ranks = malloc((size_t)place.ranks * sizeof *ranks);
+    if (!all || !ranks)
         REAL(MPI_Abort)(MPI_COMM_WORLD, 1);
     REAL(MPI_Allgather)(&hidden, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD);
     for (int rank = 0; rank < place.ranks; rank++)
         if (all[rank])
-            hidden_ranks[found++] = rank;
-    hidden_count = found;
+            ranks[found++] = rank;
+    shim_hidden = (ShimHidden){ .all = place.ranks, .count = found, .ranks = ranks };
     free(all);
 }
 
@@ -192,12 +220,13 @@ static void begin(void)
 {
     char why[256] = "";
     MPI_Comm own, node;
-    begun = true;
+    shim_begun = true;
     REAL(MPI_Comm_rank)(MPI_COMM_WORLD, &place.rank);
     started = MPI_Wtime();
     shim_timed = false;
     if (!hidden_rule(&rule, why, sizeof why))
         refuse(why);
+    require_writable("TIDINGS_TIMES", 0);
     if (rule.every == 0 && !rule.per_node) {
         shim_timed = getenv("TIDINGS_TIMES") != NULL;
         return;
@@ -205,6 +234,7 @@ static void begin(void)
     if (!hidden_place(&rule, MPI_COMM_WORLD, &place, why, sizeof why))
         refuse(why);
     learn_hidden();
+    require_writable("TIDINGS_REPORT", shim_hidden.ranks[0]);
     begin_partitions();
     REAL(MPI_Comm_dup)(MPI_COMM_WORLD, &control);
     REAL(MPI_Comm_split)(MPI_COMM_WORLD, place.hidden, place.rank, &own);
@@ -221,12 +251,23 @@ static void begin(void)
     hidden_rewrite_environment(own, node, place.ranks);
     REAL(MPI_Comm_free)(&node);
     hidden_await(control);
+    unfinished_watch();
     shim_world = own;
     started = MPI_Wtime();
     shim_timed = getenv("TIDINGS_TIMES") != NULL;
 }
 
-/* Writes how long the application's ranks were in MPI, as one JSON object. */
+/* One JSON object, of seconds and those in MPI. Closes the file; returns whether it has all. */
+static bool print_times(FILE *out, int ranks, const double sums[2], double most, long long count)
+{
+    int printed = fprintf(out, "{\"ranks\":%d,\"seconds\":%.6f,\"mpi_seconds\":%.6f,"
+                          "\"mpi_share\":%.6f,\"mpi_share_most\":%.6f,\"calls\":%lld}\n",
+                          ranks, sums[0] / ranks, sums[1] / ranks,
+                          sums[0] > 0 ? sums[1] / sums[0] : 0.0, most, count);
+    return fclose(out) == 0 && printed > 0;
+}
+
+/* Writes how long the application's ranks were in MPI. */
 static void write_times(void)
 {
     double passed = MPI_Wtime() - started, in_mpi = (double)atomic_load(&nanoseconds) / 1e9;
@@ -241,20 +282,53 @@ static void write_times(void)
     if (rank != 0)
         return;
     FILE *out = fopen(getenv("TIDINGS_TIMES"), "w");
-    if (!out) {
-        perror(getenv("TIDINGS_TIMES"));
-        return;
-    }
-    fprintf(out, "{\"ranks\":%d,\"seconds\":%.6f,\"mpi_seconds\":%.6f,\"mpi_share\":%.6f,"
-            "\"mpi_share_most\":%.6f,\"calls\":%lld}\n",
-            ranks, sums[0] / ranks, sums[1] / ranks, sums[0] > 0 ? sums[1] / sums[0] : 0.0, most,
-            counts);
-    fclose(out);
+    if (!out || !print_times(out, ranks, sums, most, counts))
+        fprintf(stderr, "tidings: TIDINGS_TIMES: %s was not written (%s): the times of this run "
+                "are lost\n", getenv("TIDINGS_TIMES"), strerror(errno));
 }
+
+void shim_begin_without_init(int level)
+{
+    int provided;
+    REAL(MPI_Init_thread)(NULL, NULL, level, &provided);
+    begin();
+    is_of_session = before_init = true;
+}
+
+void shim_end_without_finalize(void)
+{
+    is_of_session = false;
+    MPI_Finalize();
+}
+
+/* For a program that has had a session before: its world is there since then. */
+static int adopt(int *provided)
+{
+    before_init = false;
+    return provided ? REAL(MPI_Query_thread)(provided) : MPI_SUCCESS;
+}
+
+SHIM_EXPORT int MPI_Initialized(int *flag)
+{
+    int answer = REAL(MPI_Initialized)(flag);
+    *flag = *flag && !before_init;
+    return answer;
+}
+SHIM_EXPORT int PMPI_Initialized(int *flag) __attribute__((alias("MPI_Initialized")));
+
+SHIM_EXPORT int MPI_Finalized(int *flag)
+{
+    int answer = REAL(MPI_Finalized)(flag);
+    *flag = *flag || is_left;
+    return answer;
+}
+SHIM_EXPORT int PMPI_Finalized(int *flag) __attribute__((alias("MPI_Finalized")));
 
 SHIM_EXPORT int MPI_Init(int *count, char ***words)
 {
-    require_own_library();
+    if (before_init)
+        return adopt(NULL);
+    shim_require_own_library();
     int answer = REAL(MPI_Init)(count, words);
     if (answer == MPI_SUCCESS)
         begin();
@@ -264,7 +338,9 @@ SHIM_EXPORT int PMPI_Init(int *count, char ***words) __attribute__((alias("MPI_I
 
 SHIM_EXPORT int MPI_Init_thread(int *count, char ***words, int wanted, int *provided)
 {
-    require_own_library();
+    if (before_init)
+        return adopt(provided);
+    shim_require_own_library();
     int answer = REAL(MPI_Init_thread)(count, words, wanted, provided);
     if (answer == MPI_SUCCESS)
         begin();
@@ -275,6 +351,10 @@ SHIM_EXPORT int PMPI_Init_thread(int *count, char ***words, int wanted, int *pro
 
 SHIM_EXPORT int MPI_Finalize(void)
 {
+    if (is_of_session) {
+        is_left = true; /* its sessions need the world until they end */
+        return MPI_SUCCESS;
+    }
     if (shim_timed) {
         shim_timed = false;
         write_times();
@@ -285,11 +365,12 @@ SHIM_EXPORT int MPI_Finalize(void)
         REAL(MPI_Barrier)(own);
         REAL(MPI_Comm_rank)(own, &rank);
         if (rank == 0)
-            hidden_stop(control, hidden_ranks, hidden_count);
+            hidden_stop(control, shim_hidden.ranks, shim_hidden.count);
         shim_world = MPI_COMM_WORLD;
         REAL(MPI_Comm_free)(&own);
         REAL(MPI_Comm_free)(&control);
-        free(hidden_ranks);
+        free(shim_hidden.ranks);
+        shim_hidden = (ShimHidden){ 0 };
     }
     return finish();
 }
@@ -301,67 +382,6 @@ SHIM_EXPORT int MPI_Abort(MPI_Comm comm, int code)
     return REAL(MPI_Abort)(comm, code);
 }
 SHIM_EXPORT int PMPI_Abort(MPI_Comm comm, int code) __attribute__((alias("MPI_Abort")));
-
-static bool is_predefined(int key)
-{
-    return key == MPI_TAG_UB || key == MPI_IO || key == MPI_HOST || key == MPI_WTIME_IS_GLOBAL ||
-           key == MPI_UNIVERSE_SIZE || key == MPI_LASTUSEDCODE || key == MPI_APPNUM;
-}
-
-/* The visible size of the universe. */
-static int universe;
-
-/* Predefined attributes are those of the true world; the rest are the program's own. */
-SHIM_EXPORT int MPI_Comm_get_attr(MPI_Comm comm, int key, void *value, int *flag)
-{
-    MPI_Comm meant = is_predefined(key) ? comm : shim_comm(comm);
-    int answer = REAL(MPI_Comm_get_attr)(meant, key, value, flag);
-    if (answer == MPI_SUCCESS && *flag && key == MPI_UNIVERSE_SIZE && control != MPI_COMM_NULL) {
-        universe = hidden_universe(place.ranks, hidden_count, **(int **)value);
-        *(int **)value = &universe;
-    }
-    return answer;
-}
-SHIM_EXPORT int PMPI_Comm_get_attr(MPI_Comm comm, int key, void *value, int *flag)
-    __attribute__((alias("MPI_Comm_get_attr")));
-
-SHIM_EXPORT int MPI_Attr_get(MPI_Comm comm, int key, void *value, int *flag)
-{
-    return MPI_Comm_get_attr(comm, key, value, flag);
-}
-SHIM_EXPORT int PMPI_Attr_get(MPI_Comm comm, int key, void *value, int *flag)
-    __attribute__((alias("MPI_Attr_get")));
-
-/*
- * Errors that belong to no communicator, an invalid datatype for instance, are raised on the
- * true world: a program that sets the handler of its world means those as well.
- */
-SHIM_EXPORT int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
-{
-    int answer = REAL(MPI_Comm_set_errhandler)(shim_comm(comm), handler);
-    if (answer == MPI_SUCCESS && shim_comm(comm) != comm)
-        answer = REAL(MPI_Comm_set_errhandler)(comm, handler);
-    return answer;
-}
-SHIM_EXPORT int PMPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
-    __attribute__((alias("MPI_Comm_set_errhandler")));
-
-/* The names of MPI-1: programs may call them, though today's mpi.h forbids it. */
-#undef MPI_Errhandler_set
-#undef MPI_Errhandler_get
-SHIM_EXPORT int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler handler)
-{
-    return MPI_Comm_set_errhandler(comm, handler);
-}
-SHIM_EXPORT int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler handler)
-    __attribute__((alias("MPI_Errhandler_set")));
-
-SHIM_EXPORT int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *handler)
-{
-    return REAL(MPI_Comm_get_errhandler)(shim_comm(comm), handler);
-}
-SHIM_EXPORT int PMPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *handler)
-    __attribute__((alias("MPI_Errhandler_get")));
 
 /* A spawned job would have ranks without hidden ranks, that see the hidden ones. */
 static int refuse_to_spawn(MPI_Comm comm)
@@ -395,70 +415,3 @@ SHIM_EXPORT int PMPI_Comm_spawn_multiple(int count, char *commands[], char **wor
                                          const int most[], const MPI_Info infos[], int root,
                                          MPI_Comm comm, MPI_Comm *between, int codes[])
     __attribute__((alias("MPI_Comm_spawn_multiple")));
-
-/* Open MPI 5 has sessions, but calls itself 3.1. */
-#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
-static int group_without_hidden(MPI_Session session, const char *set, MPI_Group *group)
-{
-    MPI_Group all;
-    int answer = REAL(MPI_Group_from_session_pset)(session, set, &all), size;
-    if (answer != MPI_SUCCESS || control == MPI_COMM_NULL) {
-        *group = all;
-        return answer;
-    }
-    REAL(MPI_Group_size)(all, &size);
-    if (size != place.ranks) {
-        *group = all; /* not the job: MPI has sets of the whole job, and of a process itself */
-        return MPI_SUCCESS;
-    }
-    /*
-     * A set of the whole job is in the order of its world. MPI_Group_difference would not need
-     * that, but MPICH 5.0 ends a program that compares groups of a session and of the world.
-     */
-    answer = REAL(MPI_Group_excl)(all, hidden_count, hidden_ranks, group);
-    REAL(MPI_Group_free)(&all);
-    return answer;
-}
-
-/* A set of processes without the hidden ones. */
-SHIM_EXPORT int MPI_Group_from_session_pset(MPI_Session session, const char *set, MPI_Group *group)
-{
-    return group_without_hidden(session, set, group);
-}
-SHIM_EXPORT int PMPI_Group_from_session_pset(MPI_Session session, const char *set,
-                                             MPI_Group *group)
-    __attribute__((alias("MPI_Group_from_session_pset")));
-
-/* The visible information of a set is its number of processes. */
-SHIM_EXPORT int MPI_Session_get_pset_info(MPI_Session session, const char *set, MPI_Info *info)
-{
-    MPI_Group group;
-    int answer = REAL(MPI_Session_get_pset_info)(session, set, info), size;
-    if (answer != MPI_SUCCESS || control == MPI_COMM_NULL)
-        return answer;
-    answer = group_without_hidden(session, set, &group);
-    if (answer != MPI_SUCCESS)
-        return answer;
-    char text[16];
-    REAL(MPI_Group_size)(group, &size);
-    snprintf(text, sizeof text, "%d", size);
-    if (size > 0)
-        REAL(MPI_Group_free)(&group);
-    return REAL(MPI_Info_set)(*info, "mpi_size", text);
-}
-SHIM_EXPORT int PMPI_Session_get_pset_info(MPI_Session session, const char *set, MPI_Info *info)
-    __attribute__((alias("MPI_Session_get_pset_info")));
-
-/* Ranks are hidden from the world that MPI_Init makes: before that there is none. */
-SHIM_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
-{
-    const char *hide = getenv("TIDINGS_HIDE");
-    require_own_library();
-    if (hide && *hide && !begun)
-        refuse_early("a program that begins with MPI_Session_init has no world to hide ranks of: "
-                     "run it without TIDINGS_HIDE");
-    return REAL(MPI_Session_init)(info, handler, session);
-}
-SHIM_EXPORT int PMPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
-    __attribute__((alias("MPI_Session_init")));
-#endif

@@ -4,7 +4,8 @@
  *
  * For MPI_COMM_WORLD the program gets a communicator of its own ranks: the wrappers of generate.py
  * replace it in every function that takes one. What replacing cannot do is written by hand: start
- * and end, abort, attributes, spawning, sessions and environment variables.
+ * and end, abort and spawning (shim.c), attributes (attributes.c), error handlers (errors.c),
+ * sessions (sessions.c) and environment variables (hidden.c).
  *
  * | variable | value |
  * |---|---|
@@ -44,14 +45,45 @@ extern MPI_Comm shim_world;
 /* Whether time is measured. */
 extern bool shim_timed;
 
+/* Which ranks of the job are hidden; none before MPI_Init and after MPI_Finalize. */
+typedef struct ShimHidden {
+    int all; /* ranks of the job */
+    int count;
+    int *ranks;
+} ShimHidden;
+extern ShimHidden shim_hidden;
+
+/* Whether ranks have been removed, if any are to be. */
+extern bool shim_begun;
+
 void shim_enter(void);
 void shim_leave(void);
 
+/* A function of the library below; a program that calls a missing one ends here. */
+void *shim_find(const char *name);
+
+/* Ends the job with status 2 unless the program's MPI is the one that this shim was made for. */
+void shim_require_own_library(void);
+
+/* Removes the hidden ranks of a program that has not called MPI_Init, at this level of threads. */
+void shim_begin_without_init(int level);
+
+/* What MPI_Finalize does otherwise, for such a program. */
+void shim_end_without_finalize(void);
+
 #pragma GCC visibility pop
+
+#define REAL(function) ((__typeof__(&function))shim_find("P" #function))
 
 static inline MPI_Comm shim_comm(MPI_Comm comm)
 {
     return comm == MPI_COMM_WORLD ? shim_world : comm;
+}
+
+/* The other way: what the program may see of a communicator of the library. */
+static inline MPI_Comm shim_seen(MPI_Comm comm)
+{
+    return comm == shim_world ? MPI_COMM_WORLD : comm;
 }
 
 #endif

@@ -33,12 +33,32 @@ fn a_shim_made_for_another_mpi_is_refused() {
     }
 }
 
+/// Where a job's file cannot be written, it does not begin: what it is run for would be lost.
 #[test]
-fn a_program_that_begins_with_a_session_is_refused() {
+fn a_file_that_cannot_be_written_is_refused_before_the_program_begins() {
     let directory = place();
-    let program = Mpi::Mpich.compile("session_first.c", directory.path());
-    let output = run(shimmed(Mpi::Mpich, &GOSSIP, directory.path()).arg(program));
-    refused(&output, "a program that begins with MPI_Session_init has no world to hide ranks of");
+    for mpi in [Mpi::Open, Mpi::Mpich] {
+        let program = mpi.compile("leaks.c", directory.path());
+        for variable in ["TIDINGS_TIMES", "TIDINGS_REPORT"] {
+            let mut launcher = shimmed(mpi, &GOSSIP, directory.path());
+            launcher.env(variable, directory.path().join("none/file"));
+            let output = run(launcher.arg(&program));
+            refused(&output, &format!("{variable}: {}", directory.path().display()));
+            assert!(said(&output).contains("name a file in a folder that exists"));
+        }
+    }
+}
+
+/// MPICH ends a job of which a rank exits without MPI_Finalize; its status is 9, unless the rank
+/// that it looks at first was quicker. Below the shim such a job looked as if it had succeeded.
+#[test]
+fn a_program_of_mpich_that_does_not_finalize_has_not_succeeded() {
+    let directory = place();
+    let program = Mpi::Mpich.compile("unfinished.c", directory.path());
+    for _ in 0..5 {
+        let output = run(shimmed(Mpi::Mpich, &GOSSIP, directory.path()).arg(&program));
+        assert_eq!(output.status.code(), Some(9), "{}", said(&output));
+    }
 }
 
 /// What mpi/check says of a program.

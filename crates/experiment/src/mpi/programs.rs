@@ -150,6 +150,8 @@ impl Mpi {
         let is_c = Path::new(source).extension().is_some_and(|extension| extension == "c");
         let program = directory.join(source.replace('.', "_"));
         let mut command = Command::new(self.compiler(if is_c { "mpicc" } else { "mpifort" }));
+        // Fortran's compiler leaves files of modules where it is run.
+        command.current_dir(directory);
         done(command.arg(root().join("tests/mpi").join(source)).arg("-o").arg(&program));
         program
     }
