@@ -16,13 +16,13 @@ const NOBODY: u32 = 65534;
 
 /// How many cores are switched on.
 fn online() -> usize {
-    let list = fs::read_to_string("/sys/devices/system/cpu/online").expect("Linux");
+    let cores = fs::read_to_string("/sys/devices/system/cpu/online").expect("Linux");
     let count = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let number = |text: &str| text.trim().parse::<usize>().expect("a number");
         number(last) - number(first) + 1
     };
-    list.split(',').map(count).sum()
+    cores.split(',').map(count).sum()
 }
 
 #[test]

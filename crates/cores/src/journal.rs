@@ -81,7 +81,14 @@ pub(crate) struct Journal {
 }
 
 /// That no other process changes knobs.
-pub(crate) struct Lock(#[expect(dead_code, reason = "holding it open holds the lock")] File);
+pub(crate) struct Lock(File);
+
+impl Drop for Lock {
+    /// Closing would not do: a process that another thread starts just now has the file open too.
+    fn drop(&mut self) {
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
 
 /// The journal's file.
 pub(crate) fn path(folder: &Path) -> PathBuf {
