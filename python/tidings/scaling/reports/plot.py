@@ -93,7 +93,7 @@ def curves(one: Checked) -> Curves:
     assert isinstance(model, BayesModel), "two parameters have plots of their own"
     assert isinstance(limits_of, Limits), "limits are of one parameter, as the model is"
     assert isinstance(one.measurement, Measurement), "so is the measurement"
-    assert isinstance(one.target, float), "and the size that is predicted"
+    assert not isinstance(one.target, tuple), "and the size that is predicted"
     sizes, values = points(one.measurement)
     last = min(one.target, 64 * math.exp(sizes.max()))
     grid = np.linspace(sizes.min(), math.log(max(last, math.exp(sizes.max()))), _STEPS)
