@@ -86,3 +86,18 @@ fn recordings_are_whole() {
         assert!(recording.text().len() < 64 << 10, "{name}: {} bytes", recording.text().len());
     }
 }
+
+/// A run of the issue: 1,024 nodes for 10^5 units, seven hours. It takes some seconds, so that
+/// simulations can have it.
+#[test]
+fn a_thousand_nodes_are_generated_for_hours() {
+    let recordings: Vec<Recording> = recordings().into_iter().map(|(_, one)| one).collect();
+    let generator = Generator::new(&recordings, 1).expect("there is a recording");
+    for node in 0..1_024 {
+        let mut machine = generator.machine(node);
+        let before = machine.state().uptime_s.expect("recorded");
+        (0..100_000).for_each(|_| machine.advance());
+        let passed = machine.state().uptime_s.expect("recorded") - before;
+        assert!((25_599..=25_601).contains(&passed), "node {node}: {passed} s");
+    }
+}
