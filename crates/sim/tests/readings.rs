@@ -72,7 +72,7 @@ fn generated_readings_leave_their_tolerances_as_recorded_ones_do() {
         }
         let (is, made) = (is.of_node(), made.of_node());
         assert_near(&name, made.leaving, is.leaving, SHARE);
-        assert_near(&name, made.conditional_bits, is.conditional_bits, (0.2, 1.0));
+        assert_near(&name, made.first_order_bits, is.first_order_bits, (0.15, 0.5));
     }
 }
 

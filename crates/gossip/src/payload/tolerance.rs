@@ -7,10 +7,11 @@
 //!
 //! The steps come from a scale on which the tolerance is 1 everywhere: linear up to
 //! `absolute / share`, logarithmic above (as in μ-law companding). Two values that are at most 1
-//! apart on the scale are within the tolerance of each other, so steps of 2, each to the middle of
-//! what it stands for, lose nothing (a uniform quantiser in the loop of a predictor, DPCM: Jayant
-//! and Noll, "Digital Coding of Waveforms", 1984). An exact reading has the parts of its unit for a
-//! scale, in steps of 1.
+//! apart on the scale are within the tolerance of each other. A step is 1, so that what is held
+//! after it is within half the tolerance: a reading that trembles by less than the other half is
+//! not sent again and again (a uniform quantiser in the loop of a predictor, DPCM: Jayant and Noll,
+//! "Digital Coding of Waveforms", 1984; steps of 2 would be enough for the tolerance, and have no
+//! such room). An exact reading has the parts of its unit for a scale.
 //!
 //! Invariant, tested below: what a receiver holds after a step is within the tolerance of the
 //! reading, however the readings went; an error never adds up, because each step is reckoned from
@@ -112,7 +113,7 @@ impl Tolerance {
                 } else {
                     1.0 / share + (size / bend).ln() / share.ln_1p()
                 };
-                place.copysign(value) / 2.0
+                place.copysign(value)
             }
         }
     }
@@ -122,7 +123,6 @@ impl Tolerance {
         match self {
             Self::Exact => place / reading.parts_per_unit(),
             Self::Within { absolute, share } => {
-                let place = 2.0 * place;
                 let (size, bend) = (place.abs(), 1.0 / share);
                 let value = if share == 0.0 || size <= bend {
                     size * absolute
@@ -237,14 +237,14 @@ mod tests {
         let mut held = Held::default();
         let mut take = |value| held.take(&usual, &only(busy, value), 0.25)[busy.bit()];
         assert_eq!(take(None), Symbol::Confirmed, "absent still");
-        assert_eq!(take(Some(10.0)), Symbol::Appeared(5));
+        assert_eq!(take(Some(10.0)), Symbol::Appeared(10));
         assert_eq!(take(Some(11.0)), Symbol::Confirmed);
         assert_eq!(take(Some(9.0)), Symbol::Confirmed);
-        assert_eq!(take(Some(13.2)), Symbol::Step(2));
+        assert_eq!(take(Some(13.2)), Symbol::Step(3));
         assert_eq!(take(Some(13.2)), Symbol::Confirmed);
-        assert_eq!(take(Some(0.0)), Symbol::Step(-7));
+        assert_eq!(take(Some(0.0)), Symbol::Step(-13));
         assert_eq!(take(None), Symbol::Vanished);
-        assert_eq!(take(Some(100.0)), Symbol::Appeared(50));
+        assert_eq!(take(Some(100.0)), Symbol::Appeared(100));
     }
 
     #[test]
@@ -253,7 +253,22 @@ mod tests {
         let mut held = Held::default();
         let drifts = (0..20).map(|at| 0.02 * f64::from(at));
         let sent = drifts.map(|now| held.take(&usual, &only(load, Some(now)), 1.0)[load.bit()]);
-        assert_eq!(sent.filter(|sent| matches!(sent, Symbol::Step(_))).count(), 4);
+        assert_eq!(sent.filter(|sent| matches!(sent, Symbol::Step(_))).count(), 7);
+    }
+
+    /// A quantiser whose steps are as wide as the tolerance allows sends a reading on the border
+    /// of two steps whenever it trembles: an uptime in whole seconds was sent each unit.
+    #[test]
+    fn a_reading_that_trembles_is_not_sent_again_and_again() {
+        let (usual, busy) = (Tolerances::default(), Reading::CpuBusy);
+        for at in 0..40 {
+            let mut held = Held::default();
+            let trembling =
+                (0..100).map(|unit| 20.0 + f64::from(at) / 10.0 + f64::from(unit % 2) * 0.4);
+            let sent =
+                trembling.map(|now| held.take(&usual, &only(busy, Some(now)), 1.0)[busy.bit()]);
+            assert_eq!(sent.skip(1).filter(|&sent| sent != Symbol::Confirmed).count(), 0);
+        }
     }
 
     #[test]
