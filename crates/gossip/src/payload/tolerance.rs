@@ -79,12 +79,15 @@ impl Tolerance {
                 return Self::Exact;
             }
             Reading::Load1 | Reading::Load5 | Reading::Load15 => (0.05, 0.02),
-            Reading::CpuBusy | Reading::PsiCpu | Reading::PsiMemory | Reading::PsiIo => (1.0, 0.0),
+            Reading::CpuBusy
+            | Reading::PsiCpu
+            | Reading::PsiMemory
+            | Reading::PsiIo
+            | Reading::Temperature => (1.0, 0.0),
             Reading::MemAvailable | Reading::SwapUsed => (1_048_576.0, 0.005),
             Reading::DiskRead | Reading::DiskWrite | Reading::NetRx | Reading::NetTx => {
                 (1_024.0, 0.1)
             }
-            Reading::Temperature => (1.0, 0.0),
             Reading::Power => (1.0, 0.02),
             // The payload rounds it to 2^-12 of it.
             Reading::Uptime => (2.0, 1.0 / 2048.0),
@@ -95,7 +98,7 @@ impl Tolerance {
     /// Whether a held value may stand for the reading.
     pub fn holds(self, reading: Reading, now: f64, held: f64) -> bool {
         match self {
-            Self::Exact => parts(reading, now) == parts(reading, held),
+            Self::Exact => (parts(reading, now) - parts(reading, held)).abs() < 0.5,
             Self::Within { absolute, share } => {
                 (now - held).abs() <= absolute.max(share * now.abs())
             }

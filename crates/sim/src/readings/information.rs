@@ -63,13 +63,13 @@ impl Information {
     }
 
     /// Counts the units of one node, `unit_s` apart. Units that a recorder missed count as one.
-    pub fn count(&mut self, unit_s: f64, units: impl IntoIterator<Item = Numbers>) {
-        let mut units = units.into_iter();
-        let Some(mut last) = units.next() else { return };
+    pub fn count(&mut self, unit_s: f64, all: impl IntoIterator<Item = Numbers>) {
+        let mut all = all.into_iter();
+        let Some(mut last) = all.next() else { return };
         let mut held = Held::default();
         held.take(&self.tolerances, &last, 0.0);
         let (mut kinds, mut rest) = ([0; READINGS], 0);
-        for now in units {
+        for now in all {
             let symbols = held.take(&self.tolerances, &now, unit_s);
             for reading in Reading::ALL.map(Reading::bit) {
                 self.counts[reading].add((kinds[reading], rest), symbols[reading]);
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn what_changes_by_rule_is_known_from_the_past() {
         let estimate = busy((0..100_001).map(|at| f64::from(20 * (at % 2)))).of_node();
-        assert_eq!(estimate.leaving, 1.0);
+        assert!(estimate.leaving > 0.999_999, "{estimate:?}");
         assert!((estimate.first_order_bits - 1.0).abs() < 1e-3, "{estimate:?}");
         assert!(estimate.conditional_bits < 1e-3, "{estimate:?}");
     }

@@ -138,7 +138,7 @@ impl Recording {
         let mut rows: Vec<Row> = Vec::new();
         for (line, text) in lines {
             let last = rows.last().map_or([None; READINGS], |row| row.numbers);
-            rows.push(row(text, last).map_err(|what| RecordingError { line, what })?);
+            rows.push(row(text, &last).map_err(|what| RecordingError { line, what })?);
             if rows.len() > MAX_ROWS {
                 break; // `new` refuses it
             }
@@ -173,14 +173,14 @@ impl Recording {
 }
 
 /// A row of a file, after the readings of the row above.
-fn row(text: &str, last: Numbers) -> Result<Row, &'static str> {
+fn row(text: &str, last: &Numbers) -> Result<Row, &'static str> {
     if text.len() > MAX_LINE_BYTES {
         return Err("a row has at most 1,024 bytes");
     }
     let mut cells = text.split(',');
     let sequence = cells.next().and_then(|cell| cell.parse().ok());
     let sequence = sequence.ok_or("a row begins with its sequence")?;
-    let mut numbers = last;
+    let mut numbers = *last;
     for number in &mut numbers {
         match cells.next().ok_or("a row has 21 cells")? {
             "" => {}
