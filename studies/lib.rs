@@ -13,6 +13,8 @@ pub mod lines;
 pub mod photons;
 #[path = "memory-growth/readers.rs"]
 pub mod readers;
+#[path = "readings/recorder.rs"]
+pub mod recorder;
 pub mod table;
 #[path = "weak-scaling/work.rs"]
 pub mod work;

@@ -18,6 +18,8 @@ pub enum Purpose {
     Clocks,
     /// Which nodes fail, and when.
     Faults,
+    /// What a node's machine does, by number.
+    Readings(u32),
 }
 
 /// The stream of `seed` for `purpose`.
@@ -31,6 +33,8 @@ pub fn stream_seed(seed: u64, purpose: Purpose) -> u64 {
         Purpose::Network => 1,
         Purpose::Clocks => 2,
         Purpose::Faults => 3,
+        // Lives are numbered from 1, and never as high as this.
+        Purpose::Readings(node) => 1 << 63 | u64::from(node),
         Purpose::Node(node, life) => 4 + (u64::from(life) << 32 | u64::from(node)),
     };
     mix(seed ^ mix(tag))
@@ -52,6 +56,8 @@ mod tests {
             Purpose::Network,
             Purpose::Clocks,
             Purpose::Faults,
+            Purpose::Readings(0),
+            Purpose::Readings(1),
             Purpose::Node(0, 1),
             Purpose::Node(1, 1),
             Purpose::Node(0, 2),

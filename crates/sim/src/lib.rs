@@ -16,6 +16,7 @@
 //! | [`summary`] | the reports of independent runs, as means with their standard errors |
 //! | [`departed`] | the last entries of nodes that are down |
 //! | [`figure2`], [`ages`], [`failures`], [`strategies`] | what the paper's figure, the slides' table and their question of faults run, and the tables of it |
+//! | [`readings`] | readings of machines: recorded, generated, and how much news they are |
 //! | [`predicted`] | the core's model of ages and costs beside what is simulated |
 //! | [`chance`], [`span`] | random draws, spans of time |
 //!
@@ -43,6 +44,7 @@ pub mod memory;
 pub mod network;
 pub mod plan;
 pub mod predicted;
+pub mod readings;
 pub mod report;
 mod row;
 pub mod sample;

@@ -13,11 +13,15 @@
 
 mod error;
 mod layout;
+mod reading;
 mod state;
+mod tolerance;
 mod user;
 
 pub use error::{FIXED_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES, PayloadError};
+pub use reading::{Numbers, READINGS, Reading};
 pub use state::{KernelRelease, NodeState};
+pub use tolerance::{Held, Symbol, Tolerance, ToleranceError, Tolerances};
 pub use user::{check_metric, is_hidden, metric_bytes};
 
 /// The version of this layout, the default of the configuration's `payload_schema`.

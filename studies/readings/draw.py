@@ -1,0 +1,103 @@
+"""The news of a node's readings: bits a unit, by recording and by reading, beside 76 bytes."""
+
+from __future__ import annotations
+
+import sys
+
+from drawing import style
+from drawing.csv_table import Table
+from drawing.drawn import Drawn, main
+from drawing.pages import markdown, rounded
+from matplotlib.figure import Figure
+
+COLUMNS = (
+    "recording",
+    "tolerances",
+    "reading",
+    "units",
+    "missed",
+    "leaving",
+    "first_order_bits",
+    "conditional_bits",
+)
+# The stamp, the age and the payload of 64 bytes that an entry takes on the wire.
+ENTRY_BYTES = 76
+SERIES = (
+    ("exact", "first_order_bits", "exact, first order", style.ORANGE),
+    ("exact", "conditional_bits", "exact, after the past", style.VERMILION),
+    ("usual", "first_order_bits", "documented tolerances, first order", style.GREEN),
+    ("usual", "conditional_bits", "documented tolerances, after the past", style.BLUE),
+)
+
+
+def figure(table: Table) -> Figure:
+    """Draw bytes a unit of each recording, beside those of a whole entry."""
+    drawn = style.blank(7.2, 4.2)
+    axes = drawn.add_subplot()
+    names = [name for (name,) in table.distinct("recording")]
+    width = 0.8 / len(SERIES)
+    for place, (tolerances, column, label, colour) in enumerate(SERIES):
+        nodes = table.where(tolerances=tolerances, reading="node")
+        heights = [bits / 8 for bits in nodes.numbers(column)]
+        left = [at + (place - 1.5) * width for at in range(len(names))]
+        axes.bar(left, heights, width, color=colour, label=label)
+    axes.axhline(ENTRY_BYTES, color="black", linewidth=1, label=f"a whole entry: {ENTRY_BYTES}")
+    axes.set_yscale("log")
+    axes.set_xticks(range(len(names)), names)
+    axes.set_ylabel("bytes a unit and node")
+    axes.set_title("What a receiver has to learn of a node in a unit of 256 ms")
+    axes.set_ylim(0.1, 2_000)
+    axes.legend(loc="upper left", ncols=2)
+    return drawn
+
+
+def tables(table: Table) -> dict[str, str]:
+    """Return the sums of recordings, and all readings of all recordings together."""
+    sums = []
+    for (name,) in table.distinct("recording"):
+        usual = next(iter(table.where(recording=name, tolerances="usual", reading="node")))
+        exact = next(iter(table.where(recording=name, tolerances="exact", reading="node")))
+        bits = usual.number("first_order_bits")
+        sums.append(
+            [
+                name,
+                usual.text("units"),
+                rounded(100 * usual.number("leaving"), 1, " %"),
+                rounded(bits, 2),
+                rounded(bits / 8, 2),
+                rounded(8 * ENTRY_BYTES / bits if bits else float("nan"), 0),
+                rounded(usual.number("conditional_bits"), 2),
+                rounded(exact.number("first_order_bits"), 1),
+            ]
+        )
+    names = [name for (name,) in table.distinct("recording") if name != "generated"]
+    readings = []
+    for row in table.where(recording="all", tolerances="usual"):
+        reading = row.text("reading")
+        alone = [
+            next(iter(table.where(recording=name, tolerances="usual", reading=reading)))
+            for name in names
+        ]
+        readings.append(
+            [
+                reading,
+                rounded(100 * row.number("leaving"), 1, " %"),
+                rounded(row.number("first_order_bits"), 2),
+                *(rounded(one.number("conditional_bits"), 2) for one in alone),
+            ]
+        )
+    heading = ["recording", "units", "units with news", "bits, first order"]
+    heading += ["bytes", "whole entry: times", "bits, after the past", "exact: first order"]
+    return {
+        "nodes": markdown(heading, sums),
+        "readings": markdown(
+            ["reading", "leaves, all", "first order, all", *(f"`{name}`" for name in names)],
+            readings,
+        ),
+    }
+
+
+DRAWN = (Drawn("information.csv", COLUMNS, figure, tables),)
+
+if __name__ == "__main__":
+    sys.exit(main(__file__, DRAWN))
