@@ -92,6 +92,12 @@ fn a_campaign_goes_on_where_it_was_killed_and_where_ctrl_c_ended_it() {
     let results = fs::read_to_string(bench.file("out/results.csv")).expect("written");
     assert_eq!(results.lines().count(), 3, "{results}");
     assert!(bench.file("out/results.manifest.json").is_file());
+    let page = fs::read_to_string(bench.file("out/results.md")).expect("written");
+    assert!(page.contains("(results.svg)") && page.contains("gossip 4 ms"), "{page}");
+    let picture = fs::read_to_string(bench.file("out/results.svg")).expect("written");
+    assert!(picture.starts_with("<svg "), "{picture}");
+    assert!(said(&done).contains("18 of 18 runs"), "progress without a terminal: {}", said(&done));
+    assert!(said(&done).contains("shorter than what disturbs it"), "{}", said(&done));
     let compared = bench.tidings(&["lab", "compare", "out", "out"]);
     assert_eq!(code(&compared), Some(0), "a campaign does not differ from itself");
     assert!(said(&compared).contains("no difference"), "{}", said(&compared));
@@ -112,7 +118,7 @@ fn what_cannot_be_measured_is_refused_before_anything_runs() {
         assert!(right.contains(from), "{from}");
         right.replacen(from, to, 1)
     };
-    refused("key.toml", &with("limit_s", "limits"), "key.toml:4: unknown field `limits`");
+    refused("key.toml", &with("limit_s", "limits"), "key.toml:4: unknown key `limits`");
     refused("k.toml", &with("ranks_per_node = 2", "ranks_per_node = 2\nevery = 9"), "none would");
     refused(
         "mpi.toml",
@@ -120,6 +126,15 @@ fn what_cannot_be_measured_is_refused_before_anything_runs() {
         "no-mpirun",
     );
     refused("shim.toml", &with("libtidings-shim", "no-shim"), "make mpi");
+    refused("type.toml", &with("repetitions = 6", "repetitions = \"six\""), "write a whole number");
+    let other = shim_of("mpich").display().to_string();
+    let own = shim_of("openmpi").display().to_string();
+    refused(
+        "other.toml",
+        &with(&own, &other),
+        "is made for the family of MPICH, but mpi is openmpi",
+    );
+    refused("none.toml", &campaign(LOCAL, "[\"cat\"]"), "is not linked to an MPI");
     let missing = campaign(LOCAL, "[\"./not-there\"]");
     refused("program.toml", &missing, "not-there");
     let program = bench.compile_static();
@@ -130,6 +145,26 @@ fn what_cannot_be_measured_is_refused_before_anything_runs() {
         with("kind = \"local\"\nmpi = \"openmpi\"", "kind = \"smpi\"\nplatform = \"klein.xml\"");
     let shim = format!("shim = \"{}\"\n", shim_of("openmpi").display());
     refused("klein.toml", &klein.replace(&shim, ""), "klein.xml:2: unknown topology `KLEIN`");
+}
+
+/// Files that cannot be read had status 1, and those that cannot be understood 2.
+#[test]
+fn a_campaign_that_is_not_there_has_the_status_of_a_wrong_one() {
+    let bench = Bench::new();
+    for action in ["overhead", "series", "table"] {
+        let output = bench.tidings(&["lab", action, "not-there.toml"]);
+        assert_eq!(code(&output), Some(2), "{action}: {}", said(&output));
+        assert!(said(&output).contains("not-there.toml"), "{action}: {}", said(&output));
+    }
+}
+
+#[test]
+fn a_check_says_how_busy_the_machine_is() {
+    let bench = Bench::new();
+    let file = bench.lay("small.toml", &campaign(LOCAL, &short(&bench)));
+    let output = bench.tidings(&["lab", "overhead", &file, "--check"]);
+    assert_eq!(code(&output), Some(0), "{}", said(&output));
+    assert!(said(&output).contains("this machine: others have "), "{}", said(&output));
 }
 
 #[test]
@@ -373,7 +408,6 @@ fn in_virtual_time_two_baseline_runs_are_the_same() {
         "name = \"torus\"\nrepetitions = 1\nlimit_s = 500.0\n\
          [world]\nnodes = [16]\nranks_per_node = 2\n\
          [backend]\nkind = \"smpi\"\nplatform = \"{}\"\n\
-         launcher_arguments = [\"--cfg=smpi/simulate-computation:no\"]\n\
          [gossip]\nintervals_ms = [4]\nwindows = [\"20%\"]\nentry_bytes = [64]\n\
          [[applications]]\nname = \"known\"\ncommand = [\"{}\", \"--now\", \"{{hidden}}\"]\n\
          seconds = {{ file = \"stdout\", json = \"seconds\" }}\n",

@@ -83,16 +83,14 @@ impl ExperimentError {
     /// The process's exit code (docs/reference/lab.md).
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Campaign { .. }
+            Self::Unreadable { .. }
+            | Self::Campaign { .. }
             | Self::Program(_)
             | Self::Machine(_)
             | Self::Journal { .. }
             | Self::NothingToCompare(_) => 2,
             Self::Stopped { signal, .. } => 128 + u8::try_from(*signal).unwrap_or(0),
-            Self::Unreadable { .. }
-            | Self::Unwritable { .. }
-            | Self::Table(_)
-            | Self::Run { .. } => 1,
+            Self::Unwritable { .. } | Self::Table(_) | Self::Run { .. } => 1,
         }
     }
 }

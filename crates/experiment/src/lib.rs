@@ -33,6 +33,7 @@ pub mod outcome;
 pub mod place;
 pub mod pressure;
 pub mod program;
+pub mod quiet;
 pub mod quota;
 pub mod reading;
 pub mod run;
@@ -43,5 +44,6 @@ pub mod statistics;
 pub mod switch;
 pub mod text;
 pub mod throttle;
+mod wording;
 
 pub use error::ExperimentError;

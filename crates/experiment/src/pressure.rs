@@ -46,7 +46,26 @@ pub struct Contamination {
     pub run_delay_share: Option<f64>,
 }
 
+/// The share of others above which a run is contaminated if a campaign says nothing: in a machine
+/// with fewer disturbances each rank has three quarters of its core at least.
+pub const OTHERS_SHARE: f64 = 0.25;
+
 impl Contamination {
+    /// The rule for a campaign on this machine that has none: without one, what others did there
+    /// would be told as what gossip does.
+    #[must_use]
+    pub fn or_default(self) -> Self {
+        if self == Self::default() {
+            return Self { others_share: Some(OTHERS_SHARE), ..self };
+        }
+        self
+    }
+
+    /// Whether there is a bound.
+    pub fn is_rule(&self) -> bool {
+        *self != Self::default()
+    }
+
     /// Whether a run lies beyond one of the bounds.
     pub fn is_passed_by(&self, seen: &Disturbance) -> bool {
         let beyond = |bound: Option<f64>, share: Option<f64>| {

@@ -7,6 +7,7 @@ use toml::Spanned;
 
 use crate::ExperimentError;
 use crate::scheduling::Scheduling;
+use crate::wording;
 
 /// A text and where it stands: where complaints about it are made.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +54,16 @@ impl Source<'_> {
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, ExperimentError> {
         toml::from_str(self.text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
-            self.at(start, error.message().replace('\n', ", "))
+            self.at(start, wording::of_toml(error.message(), self.key_at(start)))
         })
+    }
+
+    /// The key of the value at a place, if both are on one line.
+    fn key_at(&self, offset: usize) -> Option<&str> {
+        let (before, _) = self.text.split_at_checked(offset)?;
+        let line = before.rsplit('\n').next()?;
+        let key = line.rsplit(['{', ',']).next()?.split_once('=')?.0.trim();
+        (!key.is_empty()).then_some(key)
     }
 
     /// The folder of the file, where relative paths begin.

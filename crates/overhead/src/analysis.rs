@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use tidings_experiment::outcome::Outcome;
+use tidings_experiment::pressure::Contamination;
 use tidings_experiment::statistics::{
     CONFIDENCE, Interval, aligned_ranks, bootstrap, holm, interquartile_mean,
 };
@@ -22,12 +23,17 @@ use tidings_experiment::statistics::{
 use crate::Campaign;
 use crate::campaign::Doing;
 use crate::record::Record;
+pub use crate::verdict::Verdict;
 
 /// What a campaign has shown so far.
 #[derive(Clone, Debug, Serialize)]
 pub struct Analysis {
     /// A group is an application on a number of nodes.
     pub groups: Vec<Group>,
+    /// The rule that dropped pairs.
+    pub contamination: Contamination,
+    /// Whether time was virtual.
+    pub is_virtual: bool,
 }
 
 /// An application on a number of nodes.
@@ -127,32 +133,6 @@ pub struct Side {
     pub logs: Vec<f64>,
 }
 
-/// What may be said of an arm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// It takes longer than the baseline.
-    Slower,
-    /// It takes less time.
-    Faster,
-    /// No difference is distinguishable from noise.
-    WithinNoise,
-    /// There are too few pairs.
-    TooFew,
-}
-
-impl Verdict {
-    /// Its name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Slower => "slower",
-            Self::Faster => "faster",
-            Self::WithinNoise => "within noise",
-            Self::TooFew => "too few pairs",
-        }
-    }
-}
-
 impl Group {
     /// How large a slowdown noise alone shows; infinite where it was not measured.
     pub fn floor(&self) -> f64 {
@@ -173,8 +153,9 @@ pub fn analyse(campaign: &Campaign, records: &[Record]) -> Analysis {
             groups.push(group(campaign, nodes, records.iter().filter(own).collect()));
         }
     }
-    adjust(&mut groups, campaign.is_virtual());
-    Analysis { groups }
+    let is_virtual = campaign.is_virtual();
+    adjust(&mut groups, is_virtual);
+    Analysis { groups, contamination: campaign.contamination, is_virtual }
 }
 
 fn group(campaign: &Campaign, nodes: u32, records: Vec<&Record>) -> Group {

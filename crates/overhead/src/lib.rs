@@ -17,8 +17,9 @@
 //!
 //! [`campaign`] is read from a file, [`schedule`] lays out the runs, [`stage`] says what each asks
 //! of its backend, and [`measure`] makes them and notes a [`record`] of each. [`analysis`] needs
-//! the journal alone; [`report`] prints it, [`comparison`] sets two campaigns beside each other.
-//! How runs are started, kept and disturbed is for `tidings-experiment`.
+//! the journal alone; [`report`], [`page`] and [`picture`] show it, [`comparison`] sets two
+//! campaigns beside each other. How runs are started, kept and disturbed is for
+//! `tidings-experiment`.
 //!
 //! Source: the method of Levy et al. (ROSS'14), section 4, with what it lacked: A/A runs,
 //! repetitions and intervals. Runs are ordered as in Georges, Buytaert and Eeckhout (OOPSLA'07) and
@@ -30,9 +31,14 @@ pub mod analysis;
 pub mod campaign;
 pub mod comparison;
 pub mod measure;
+pub mod page;
+pub mod picture;
 pub mod record;
 pub mod report;
 pub mod schedule;
 pub mod stage;
+mod verdict;
+mod warnings;
+mod words;
 
 pub use campaign::Campaign;

@@ -17,6 +17,7 @@ use crate::campaign::TIMES;
 use crate::record::{Record, SCHEMA};
 use crate::schedule::{Planned, Role, plan};
 use crate::stage::{REPORT, Stage};
+use crate::words;
 
 /// Makes all runs of a campaign that its journal lacks.
 ///
@@ -117,7 +118,7 @@ fn record(
         started,
         outcome: ended.outcome,
         exit_code: ended.exit_code,
-        message: ended.message,
+        message: ended.message.map(|message| in_own_terms(message, campaign.every, hidden)),
         seconds: None,
         phases: BTreeMap::new(),
         figures: BTreeMap::new(),
@@ -130,6 +131,14 @@ fn record(
         read_numbers(&mut record, campaign, planned, directory);
     }
     record
+}
+
+/// A complaint, with the number that the application gives to the rank that it names.
+fn in_own_terms(message: String, every: u32, hidden: u32) -> String {
+    match words::rank(&message, every) {
+        Some(rank) if hidden > 0 => format!("{message} ({rank})"),
+        _ => message,
+    }
 }
 
 /// Reads the application's numbers; without its time the run counts as unreadable.

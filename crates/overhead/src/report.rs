@@ -9,6 +9,7 @@ use tidings_experiment::statistics::Interval;
 
 use crate::analysis::{Analysis, Effect, Group, Side, Verdict};
 use crate::campaign::Doing;
+pub use crate::warnings::warnings;
 
 /// What names an arm, in all tables.
 const ARM_COLUMNS: &str = "application,nodes,ranks,arm,interval_ms,window,entry_bytes";
@@ -132,39 +133,6 @@ pub fn lines(analysis: &Analysis) -> Vec<Vec<String>> {
         }
     }
     lines
-}
-
-/// What a reader should be warned of.
-pub fn warnings(analysis: &Analysis) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for group in &analysis.groups {
-        let of = format!("{} on {} nodes", group.application, group.nodes);
-        if group.noise.is_some_and(|noise| noise.low * noise.high > 0.0) {
-            warnings.push(format!(
-                "{of}: the second baseline run of a repetition differs from the first, which chance alone \
-                 does in one campaign of twenty; the noise floor has it in"
-            ));
-        }
-        for effect in &group.effects {
-            let dropped = |count: usize, of: usize| count as f64 / (count + of).max(1) as f64;
-            let (own, base) = (
-                dropped(effect.contaminated, effect.pairs),
-                dropped(group.contaminated, group.pairs),
-            );
-            let all = (effect.contaminated + effect.pairs).max(1) as f64;
-            // Twice the standard error of a share: such a rule looks at the arm, not at others.
-            if own - base > 2.0 * (base.max(0.5 / all) * (1.0 - base) / all).sqrt() + 0.1 {
-                let doing = effect.side.doing.as_ref().map(Doing::to_string).unwrap_or_default();
-                warnings.push(format!(
-                    "{of}, {doing}: the rule dropped {:.0} % of its pairs and {:.0} % of the A/A \
-                     pairs: it may see the arm itself; bound others_share or steal_share instead",
-                    100.0 * own,
-                    100.0 * base
-                ));
-            }
-        }
-    }
-    warnings
 }
 
 /// A slowdown where it may be reported; else how large it can be.
@@ -296,20 +264,5 @@ mod tests {
         let slower: f64 = lines[1][6].parse().expect("a number");
         assert!((slower - 2.0).abs() < 0.4 && lines[1][8] == "slower", "{lines:?}");
         assert!(lines[2][6].starts_with("at most 0.") && lines[2][8] == "within noise");
-    }
-
-    #[test]
-    fn a_rule_that_sees_the_arm_itself_is_told() {
-        let campaign = small(40);
-        let mut all = records(&campaign, &[0.0, 0.0], 0.01);
-        assert_eq!(warnings(&analyse(&campaign, &all)), Vec::<String>::new());
-        for run in
-            all.iter_mut().filter(|run| run.repetition % 2 == 0 && run.doing != Doing::Asleep)
-        {
-            run.disturbance.steal_share = Some(0.2);
-        }
-        let found = warnings(&analyse(&campaign, &all));
-        assert_eq!(found.len(), 2, "{found:?}");
-        assert!(found[0].contains("50 %"), "{found:?}");
     }
 }

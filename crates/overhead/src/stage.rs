@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tidings_experiment::backend::{Backend, Order, Starter};
+use tidings_experiment::backend::{self, Backend, Order, Starter};
 use tidings_experiment::program::{find, must_be_dynamic};
 use tidings_experiment::run::Launch;
 use tidings_experiment::{ExperimentError, pressure};
@@ -44,9 +44,16 @@ impl<'a> Stage<'a> {
         pressure::must_be_known(&campaign.contamination)?;
         let programs =
             campaign.applications.iter().map(|application| program(campaign, application));
-        let programs = programs.collect::<Result<_, _>>()?;
+        let programs = programs.collect::<Result<Vec<_>, _>>()?;
         let most_nodes = campaign.nodes.iter().copied().max().unwrap_or(1);
         let starter = Starter::prepare(&campaign.backend, most_nodes)?;
+        if let Backend::Local(mpi) | Backend::Hosts(mpi, _) | Backend::Slurm(mpi, _) =
+            &campaign.backend
+        {
+            for (application, program) in campaign.applications.iter().zip(&programs) {
+                backend::must_fit(mpi, program, application.loads_mpi)?;
+            }
+        }
         Ok(Self { campaign, programs, starter })
     }
 

@@ -14,11 +14,12 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use tidings_experiment::ExperimentError;
 use tidings_experiment::manifest::{Seed, Table};
+use tidings_experiment::quiet::{self, Quiet};
 use tidings_experiment::{journal, throttle};
 use tidings_overhead::analysis::{Analysis, analyse};
 use tidings_overhead::comparison::{Difference, Quantity, compare};
 use tidings_overhead::record::{Record, SCHEMA};
-use tidings_overhead::{Campaign, measure, report, schedule};
+use tidings_overhead::{Campaign, measure, page, picture, report, schedule};
 
 use self::screen::Screen;
 use crate::table::{Align, render};
@@ -129,7 +130,12 @@ fn overhead(options: &Overhead) -> Result<(), Failure> {
     let folder = options.output.clone().unwrap_or_else(|| PathBuf::from(&campaign.name));
     if options.check {
         tidings_overhead::stage::Stage::prepare(&campaign)?;
-        return output::print(&announced(&campaign, &folder));
+        let machine = machine(&campaign)
+            .map_or(String::new(), |(seen, fits)| format!("this machine: {seen}: {fits}\n"));
+        return output::print(&(announced(&campaign, &folder) + &machine));
+    }
+    if let Some((seen, BUSY)) = machine(&campaign) {
+        output::complain(&format!("{seen}: {BUSY}"));
     }
     for notice in throttle::notices(&campaign.backend, campaign.scheduling) {
         output::complain(&notice);
@@ -148,6 +154,8 @@ fn overhead(options: &Overhead) -> Result<(), Failure> {
     for (name, text) in [
         ("phases.csv", report::phases_csv(&analysis)),
         ("figures.csv", report::figures_csv(&analysis)),
+        ("results.md", page::markdown(&campaign, &analysis, "results.svg")),
+        ("results.svg", picture::svg(&campaign.name, &analysis)),
     ] {
         let path = folder.join(name);
         if text.lines().count() > 1 {
@@ -155,6 +163,16 @@ fn overhead(options: &Overhead) -> Result<(), Failure> {
         }
     }
     show(&analysis, options.json)
+}
+
+/// A machine on which most pairs would be dropped, and another.
+const BUSY: &str = "busy: the rule would drop such runs; stop what else runs here";
+const QUIET: &str = "quiet enough for the rule";
+
+/// What else this machine does at the moment, if runs are on it, and whether the rule allows it.
+fn machine(campaign: &Campaign) -> Option<(Quiet, &'static str)> {
+    let seen = campaign.backend.is_here().then(|| Quiet::watch(quiet::WATCH))?;
+    Some((seen, if seen.is_passed(&campaign.contamination) { BUSY } else { QUIET }))
 }
 
 /// The command that makes the tables again.

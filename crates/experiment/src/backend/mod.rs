@@ -6,6 +6,7 @@
 
 mod hosts;
 mod kinds;
+mod linked;
 mod local;
 mod order;
 mod simulated;
@@ -18,6 +19,7 @@ use crate::ExperimentError;
 use crate::run::Launch;
 
 pub use kinds::{Backend, Mpi, MpiFamily, SimulatedMachine};
+pub use linked::must_fit;
 pub use order::Order;
 pub use text::BackendText;
 

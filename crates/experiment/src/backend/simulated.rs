@@ -17,6 +17,10 @@ const TOPOLOGIES: [&str; 5] = ["FLAT", "TORUS", "FAT_TREE", "DRAGONFLY", "STAR"]
 /// More of a platform file than this is not read.
 const MOST_BYTES: u64 = 64 << 20;
 
+/// What comes before the options of a campaign. SimGrid would measure the time that programs take
+/// here and add it to theirs: no run would be the same twice.
+const OPTIONS: [&str; 2] = ["--log=root.thres:error", "--cfg=smpi/simulate-computation:no"];
+
 /// smpirun and its machine.
 #[derive(Debug)]
 pub(super) struct Launcher {
@@ -59,7 +63,7 @@ impl Launcher {
         words.extend(["-n".to_owned(), order.ranks.to_string()]);
         words.extend(["-platform".to_owned(), self.platform.clone()]);
         words.extend(["-hostfile".to_owned(), hosts.display().to_string()]);
-        words.push("--log=root.thres:error".to_owned());
+        words.extend(OPTIONS.map(str::to_owned));
         let arguments = self.machine.launcher_arguments.iter().chain(order.launcher_arguments);
         words.extend(arguments.cloned());
         words.extend(order.application.iter().cloned());

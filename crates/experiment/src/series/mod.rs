@@ -263,7 +263,7 @@ window = [10]
     #[test]
     fn what_is_wrong_is_said_with_its_line() {
         for (right, wrong, line, said) in [
-            ("limit_s", "limits", 3, "unknown field `limits`"),
+            ("limit_s", "limits", 3, "unknown key `limits`"),
             ("machines = [\"torus\"]", "machines = [\"ring\"]", 12, "no machine `ring`"),
             ("{window}%", "20%", 10, "has no {window}"),
             ("window = [10, 20]", "nodes = [1]", 10, "`nodes` cannot be a setting"),

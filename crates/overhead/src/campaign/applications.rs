@@ -21,6 +21,8 @@ pub(super) struct ApplicationText {
     #[serde(default)]
     environment: BTreeMap<String, String>,
     #[serde(default)]
+    loads_mpi: bool,
+    #[serde(default)]
     seconds: Option<ReadingText>,
     #[serde(default)]
     phases: BTreeMap<String, ReadingText>,
@@ -37,7 +39,10 @@ struct PhasesText {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "a number is read by \"shim\", \"wall\", { file, json } or { file, after, take }"
+)]
 enum ReadingText {
     Whole(WholeText),
     Json(JsonText),
@@ -110,6 +115,7 @@ fn application(
         command: text.command.clone(),
         files: text.files.iter().map(|(name, path)| (name.clone(), folder.join(path))).collect(),
         environment: text.environment.clone().into_iter().collect(),
+        loads_mpi: text.loads_mpi,
         seconds: text.seconds.as_ref().map_or_else(shim, reading),
         phases: readings(&text.phases),
         phases_object: text.phases_object.as_ref().map(|at| (at.file.clone(), at.key.clone())),

@@ -100,6 +100,8 @@ pub struct Application {
     pub files: Vec<(String, PathBuf)>,
     /// Variables of the environment.
     pub environment: Vec<(String, String)>,
+    /// Whether it is not linked to an MPI but loads one when it runs.
+    pub loads_mpi: bool,
     /// The time that counts.
     pub seconds: Reading,
     /// Seconds of its phases, by name.

@@ -146,8 +146,11 @@ seconds = { file = "stdout", json = "seconds" }
     #[test]
     fn what_is_wrong_is_said_with_its_line_and_a_remedy() {
         for (right, wrong, line, said) in [
-            ("seed = 1", "sead = 1", 3, "unknown field `sead`"),
+            ("seed = 1", "sead = 1", 3, "unknown key `sead`"),
             ("seed = 1", "seed = ", 3, ""),
+            ("seed = 1", "seed = \"x\"", 3, "seed cannot be the text \"x\": write a whole number"),
+            ("limit_s = 10.0", "limit_s = [1]", 5, "limit_s cannot be a list: write a number"),
+            ("json = \"seconds\"", "jason = \"s\"", 28, "a number is read by \"shim\""),
             ("limit_s = 10.0", "limit_s = 0.0", 5, "limit_s cannot be 0"),
             ("\"none\"", "\"idle\"", 6, "write none, asleep or busy"),
             ("\"none\"", "\"asleep\"", 1, "take it out"),
@@ -168,7 +171,7 @@ seconds = { file = "stdout", json = "seconds" }
             ("[256.0]", "[0.01]", 18, "0.1 to 3600000"),
             ("\"20%\"", "\"120%\"", 19, "no window `120%`"),
             ("steal_share = 0.05", "steal_share = 5.0", 1, "write 0 to 1"),
-            ("steal_share", "steel_share", 23, "unknown field"),
+            ("steal_share", "steel_share", 23, "unknown key"),
             ("[\"./spin\", \"--gossip\", \"{gossip}\"]", "[]", 25, "is empty"),
             ("file = \"stdout\"", "file = \"../x\"", 25, "no file of the run's directory"),
             ("seed = 1", "scheduling = \"rr:0\"", 3, "rr:1 to rr:99"),

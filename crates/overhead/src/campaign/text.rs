@@ -107,7 +107,10 @@ pub(super) fn campaign(text: &str, path: &Path) -> Result<Campaign, ExperimentEr
         text: text.to_owned(),
     };
     enough(&place, &read, &campaign)?;
-    Ok(campaign)
+    let is_measured = campaign.backend.is_here();
+    let contamination =
+        if is_measured { read.contamination.or_default() } else { read.contamination };
+    Ok(Campaign { contamination, ..campaign })
 }
 
 /// Ranks on a node, every k-th of which is hidden, and the numbers of nodes.
