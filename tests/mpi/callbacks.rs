@@ -25,7 +25,7 @@ fn with_c(mpi: Mpi, source: &str, of_c: &str, directory: &Path) -> PathBuf {
 fn the_same(mpi: Mpi, program: &Path, words: &[&str], directory: &Path) -> String {
     let plain = done(mpi.launcher(4, directory).arg(program).args(words));
     let hidden = done(shimmed(mpi, &GOSSIP, directory).arg(program).args(words));
-    assert_eq!(hidden, plain, "{mpi:?} {program:?} {words:?}");
+    assert_eq!(hidden, plain, "{mpi:?} {} {words:?}", program.display());
     plain
 }
 
