@@ -14,6 +14,7 @@ use tidings_experiment::ExperimentError;
 use tidings_gossip::payload::PayloadError;
 use tidings_nodes::columns::UnknownColumn;
 use tidings_nodes::filter::FilterError;
+use tidings_noise::NoiseError;
 
 use crate::demo::DemoError;
 use crate::hook::HookError;
@@ -193,12 +194,17 @@ pub enum Failure {
     /// A command on tasks fails.
     #[error(transparent)]
     Tasks(#[from] TasksError),
-    /// Two campaigns differ.
-    #[error("{arms} of {all} arms differ")]
+    /// Noise cannot be measured, stored or compared.
+    #[error(transparent)]
+    Noise(#[from] NoiseError),
+    /// Two campaigns or measurements differ.
+    #[error("{count} of {all} {what} differ")]
     Differs {
-        /// Arms that differ.
-        arms: usize,
-        /// Arms that were compared.
+        /// What was compared: `arms`.
+        what: &'static str,
+        /// How many differ.
+        count: usize,
+        /// How many were compared.
         all: usize,
     },
     /// A file cannot be written.
@@ -249,6 +255,7 @@ impl Failure {
             Self::Simulation(error) => error.exit_code(),
             Self::Plan(error) => error.exit_code(),
             Self::Lab(error) => error.exit_code(),
+            Self::Noise(error) => error.exit_code(),
             Self::Tasks(error) => error.exit_code(),
             Self::Differs { .. } => 5,
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,

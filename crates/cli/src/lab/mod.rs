@@ -1,9 +1,11 @@
-//! `tidings lab`: what gossip costs an application that runs with it.
+//! `tidings lab`: what gossip costs an application that runs with it, and what the system takes
+//! from a core.
 //!
 //! The method is a crate of its own (`tidings-overhead`). This module is its driver: it shows
 //! progress, turns the first signal into an end that leaves nothing running, and writes tables
 //! next to the campaign's journal.
 
+mod noise;
 mod screen;
 mod series;
 
@@ -33,8 +35,10 @@ Examples:
   tidings lab table results
   tidings lab compare results-before results-after
   tidings lab series studies/overhead-simulated/torus-64.toml --only interval=4
+  tidings lab noise --cores 1 --for 30s --output noise-before
+  tidings lab compare noise-before noise-after
 docs/guides/first-campaign.md leads through a first campaign; docs/reference/lab.md describes the
-campaign file, the journal and the tables.
+campaign file, the journal and the tables, docs/reference/noise.md the noise of a system.
 
 Codes of `tidings lab` besides those below:
   5    `compare` found a difference
@@ -56,15 +60,18 @@ enum Action {
     /// Run a campaign, or continue it, and print its results
     #[command(after_help = AFTER_HELP)]
     Overhead(Overhead),
-    /// Print the results of a campaign so far
+    /// Print the results of a campaign so far, or of a measurement of noise
     #[command(after_help = AFTER_HELP)]
     Table(Of),
-    /// Test whether arms cost more in one campaign than in another
+    /// Test whether arms cost more in one campaign than in another, or whether noise differs
     #[command(after_help = AFTER_HELP)]
     Compare(Compare),
     /// Run programs that print rows over machines, nodes and settings, or go on with it
     #[command(after_help = AFTER_HELP)]
     Series(series::Options),
+    /// Measure what the system takes from cores, and name who takes it
+    #[command(after_help = AFTER_HELP)]
+    Noise(noise::Options),
 }
 
 #[derive(Debug, Args)]
@@ -85,7 +92,7 @@ struct Overhead {
 
 #[derive(Debug, Args)]
 struct Of {
-    /// The folder of the campaign
+    /// The folder of the campaign, or of the measurement
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// Print one JSON object instead of a table
@@ -95,10 +102,10 @@ struct Of {
 
 #[derive(Debug, Args)]
 struct Compare {
-    /// The folder of the campaign to compare with
+    /// The folder of the campaign, or of the measurement, to compare with
     #[arg(value_name = "A")]
     first: PathBuf,
-    /// The folder of the campaign to compare
+    /// The folder of the campaign, or of the measurement, to compare
     #[arg(value_name = "B")]
     second: PathBuf,
     /// Compare times, not slowdowns: for two campaigns on one machine
@@ -116,12 +123,19 @@ struct Compare {
 pub fn run(options: &Options) -> Result<(), Failure> {
     match &options.action {
         Action::Overhead(options) => overhead(options),
+        Action::Table(options) if noise::is_result(&options.folder) => {
+            noise::table(&options.folder, options.json)
+        }
         Action::Table(options) => {
             let (_, analysis) = analysis_of(&options.folder)?;
             show(&analysis, options.json)
         }
+        Action::Compare(options) if noise::is_result(&options.first) => {
+            noise::compare(&options.first, &options.second, options.json)
+        }
         Action::Compare(options) => comparison(options),
         Action::Series(options) => series::run(options),
+        Action::Noise(options) => noise::run(options),
     }
 }
 
@@ -140,7 +154,7 @@ fn overhead(options: &Overhead) -> Result<(), Failure> {
     for notice in throttle::notices(&campaign.backend, campaign.scheduling) {
         output::complain(&notice);
     }
-    let mut screen = Screen::begin().map_err(Failure::Output)?;
+    let mut screen = Screen::begin("runs").map_err(Failure::Output)?;
     let table =
         Table::in_folder(&folder, "results", &again(options), Some(Seed::One(campaign.seed)));
     let table = table.map_err(ExperimentError::from)?;
@@ -247,7 +261,7 @@ fn comparison(options: &Compare) -> Result<(), Failure> {
     }
     match differences.iter().filter(|difference| difference.differs).count() {
         0 => Ok(()),
-        arms => Err(Failure::Differs { arms, all: differences.len() }),
+        count => Err(Failure::Differs { what: "arms", count, all: differences.len() }),
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) struct Screen {
     signal: Arc<AtomicUsize>,
     is_seen: bool,
     begin: Instant,
+    /// What is counted.
+    things: &'static str,
     /// Runs that were done before, once it is known.
     before: Option<usize>,
     /// When a line was printed, where there is no terminal.
@@ -29,13 +31,13 @@ pub(super) struct Screen {
 
 impl Screen {
     /// From now on signals are noted; none ends the process, which has children to end first.
-    pub(super) fn begin() -> io::Result<Self> {
+    pub(super) fn begin(things: &'static str) -> io::Result<Self> {
         let signal = Arc::new(AtomicUsize::new(0));
         for number in signals::ending() {
             flag::register_usize(number, Arc::clone(&signal), number as usize)?;
         }
         let is_seen = io::stderr().is_terminal();
-        Ok(Self { signal, is_seen, begin: Instant::now(), before: None, printed: None })
+        Ok(Self { signal, is_seen, begin: Instant::now(), things, before: None, printed: None })
     }
 
     pub(super) fn end(&self) {
@@ -53,7 +55,7 @@ impl Screen {
             return;
         }
         self.printed = Some(Instant::now());
-        let done = format!("{done} of {all} runs");
+        let done = format!("{done} of {all} {}", self.things);
         let parts = [done.as_str(), left, next].into_iter().filter(|part| !part.is_empty());
         output::complain(&parts.collect::<Vec<_>>().join(", "));
     }
@@ -69,7 +71,7 @@ impl Watcher for Screen {
             self.print(done, all, &left, next);
             return;
         }
-        let bar = bar(done as f64 / all.max(1) as f64, done as u32, all as u32, "runs");
+        let bar = bar(done as f64 / all.max(1) as f64, done as u32, all as u32, self.things);
         let _ = write!(io::stderr().lock(), "\r\x1b[K{bar}{left}  {next}");
     }
 

@@ -42,7 +42,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
         let folder = folder.display();
         return output::print(&format!("{}: {count} runs into {folder}\n", series.name));
     }
-    let mut screen = Screen::begin().map_err(Failure::Output)?;
+    let mut screen = Screen::begin("runs").map_err(Failure::Output)?;
     let table = Table::at(&folder.join("rows.jsonl"), &again(options), None);
     let table = table.map_err(ExperimentError::from)?;
     let records = prepared.run(&folder, &mut screen);
