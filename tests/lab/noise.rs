@@ -51,8 +51,8 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 fn core() -> String {
     let status = fs::read_to_string("/proc/self/status").expect("Linux");
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    let last = list.expect("Linux says it").trim().rsplit([',', '-']).next().map(str::to_owned);
-    last.expect("one at least")
+    let core = list.expect("Linux says it").trim().rsplit([',', '-']).next().map(str::to_owned);
+    core.expect("one at least")
 }
 
 fn result(folder: &Path) -> Value {
