@@ -82,8 +82,8 @@ pub fn record(
             if let Some(state) = entry.readings().map_err(RecordError::Payload)? {
                 last = entry.sequence;
                 let row = Row { sequence: last, numbers: state.numbers() };
-                let line = lines.row(&row).as_bytes();
-                to.write_all(line).and_then(|()| to.flush()).map_err(RecordError::Write)?;
+                let text = lines.row(&row).as_bytes();
+                to.write_all(text).and_then(|()| to.flush()).map_err(RecordError::Write)?;
                 rows += 1;
             }
         }

@@ -23,11 +23,15 @@ def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> Non
     assert out[1] == "Outcome.HOLDS"
 
 
-def test_the_specification_of_the_page_is_read() -> None:
+def test_the_specifications_of_the_page_are_read() -> None:
+    from tidings.scaling.expectation import TwoExpectation
     from tidings.scaling.specification import Specification
 
-    (block,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    specification = Specification.parse(block, Path("scaling.toml"))
+    blocks = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    whole, of_two = blocks
+    (expected,) = Specification.parse(of_two, Path("scaling.toml")).expectations
+    assert isinstance(expected.expectation, TwoExpectation)
+    specification = Specification.parse(whole, Path("scaling.toml"))
     assert specification.target == 1048576
     assert [len(specification.expectations), len(specification.rules)] == [1, 1]
     assert specification.runs[0].value == "latency ([0-9.]+)"
