@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tidings.scaling import Expectation, Limits, Measurement, PaperEngine, Term
 from tidings.scaling.engines.bayes import BayesEngine, BayesModel
 from tidings.scaling.engines.paper import PaperModel
+from tidings.scaling.two_parameters.products import Sum
 from tidings.scaling.verdict import Evaluation, evaluate
 
 
@@ -40,8 +41,9 @@ def both(
     return [Both(*row) for row in rows]
 
 
-def growth(term: Term, variable: str) -> str:
-    """Return a term as the tables print it."""
+def growth(term: Term | Sum, variable: str) -> str:
+    """Return a term as the tables print it; they have none in two parameters."""
+    assert isinstance(term, Term)
     return term.text(variable, short=True)
 
 
