@@ -179,7 +179,10 @@ def draw_losses(axes: Axes, table: Table) -> None:
 
 
 COLUMNS = ("work", "system", "repetition", "figure", "value", "unit", "at_least", "busy_before")
-DRAWN = (Drawn("tasks.csv", COLUMNS, figure=figure, tables=tables),)
+DRAWN = (
+    Drawn("tasks.csv", COLUMNS, figure=figure, tables=tables),
+    Drawn("graphs.csv", COLUMNS, tables=graphs),
+)
 
 if __name__ == "__main__":
     sys.exit(main(__file__, DRAWN))
