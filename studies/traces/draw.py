@@ -9,6 +9,9 @@ from drawing.csv_table import Row, Table
 from drawing.drawn import Drawn, main
 from drawing.pages import markdown
 from matplotlib.figure import Figure
+from overhead import COLUMNS as LAPS
+from overhead import middle
+from replay import COLUMNS as PAIRS
 from traces import COLUMNS, ORDERS, PROGRAMS
 
 
@@ -35,6 +38,33 @@ def tables(table: Table) -> dict[str, str]:
     return {"traces": markdown(heads, (line(row) for row in table))}
 
 
+def ratios(table: Table, numerator: str, denominator: str) -> str:
+    """Return the median of a ratio within pairs, with its interval."""
+    pairs = zip(table.numbers(numerator), table.numbers(denominator), strict=True)
+    return "{:.4f} ({:.4f} to {:.4f})".format(*middle(one / other for one, other in pairs))
+
+
+def cost(table: Table) -> dict[str, str]:
+    """Return the table of runs with a trace beside runs without."""
+    lines = []
+    for (tree,) in table.distinct("tree"):
+        own = table.where(tree=tree)
+        ways = (f"{what}_ms" for what in ("processors", "wall"))
+        found = [ratios(own, f"traced_{way}", f"plain_{way}") for way in ways]
+        lines.append([tree, str(len(own.rows)), *found])
+    heads = ["tree", "pairs", "traced / plain, of the processors", "by wall"]
+    return {"cost": markdown(heads, lines)}
+
+
+def again(table: Table) -> dict[str, str]:
+    """Return the table of phases that were done again."""
+    lines = []
+    for (program,) in table.distinct("program"):
+        own = table.where(program=program)
+        lines.append([program, str(len(own.rows)), ratios(own, "replayed_s", "traced_s")])
+    return {"again": markdown(["program", "pairs", "replayed / traced"], lines)}
+
+
 def figure(table: Table) -> Figure:
     """Draw the bytes of a worker against the number of workers."""
     drawn = style.blank(7.0, 3.0)
@@ -55,7 +85,11 @@ def figure(table: Table) -> Figure:
     return drawn
 
 
-DRAWN = (Drawn("traces.csv", COLUMNS, figure=figure, tables=tables),)
+DRAWN = (
+    Drawn("traces.csv", COLUMNS, figure=figure, tables=tables),
+    Drawn("overhead.csv", LAPS, tables=cost),
+    Drawn("replay.csv", PAIRS, tables=again),
+)
 
 if __name__ == "__main__":
     sys.exit(main(__file__, DRAWN))
