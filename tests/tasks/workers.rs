@@ -63,24 +63,31 @@ fn tasks_of_a_frozen_worker_run_elsewhere_when_its_heartbeats_have_stopped() {
     }
 }
 
+/// The id of a task that is put, of the script `task` with an argument.
+fn put(place: &Place, argument: &str) -> String {
+    place.text(&["queue", "put", "jobs", "--", "sh", "task", argument]).trim().to_owned()
+}
+
+/// Of two tasks a worker has done the one that it had begun, at the first try, and no other.
+fn the_first_is_done_alone(place: &Place, [first, second]: &[String; 2]) {
+    let state = |task: &str| place.json(&["task", "show", task, "--json"])["state"].clone();
+    assert_eq!((state(first), state(second)), ("done".into(), "ready".into()));
+    assert_eq!(place.json(&["task", "show", first, "--json"])["attempts"], 1);
+}
+
 #[test]
 fn a_worker_that_is_asked_to_end_lets_its_task_end() {
     let place = Place::new();
     place.script("task", GATED);
     let (mut began, mut gate) = (place.pipe("began"), place.pipe("gate"));
-    let put = |argument: &str| {
-        place.text(&["queue", "put", "jobs", "--", "sh", "task", argument]).trim().to_owned()
-    };
-    let (first, second) = (put("1"), put("2"));
+    let jobs = ["1", "2"].map(|argument| put(&place, argument));
     let mut worker = place.start(&["worker", "-n", "1", "--verbose"]);
     assert!(worker.complaint().contains("1 slots, all queues"));
     assert_eq!(began.line(), "1");
     worker.signal(Signal::TERM);
     gate.let_go(1);
     assert_eq!(worker.end().0, 0);
-    let state = |task: &str| place.json(&["task", "show", task, "--json"])["state"].clone();
-    assert_eq!((state(&first), state(&second)), ("done".into(), "ready".into()));
-    assert_eq!(place.json(&["task", "show", &first, "--json"])["attempts"], 1);
+    the_first_is_done_alone(&place, &jobs);
 }
 
 #[test]
@@ -88,7 +95,7 @@ fn a_worker_that_is_asked_twice_gives_its_task_back() {
     let place = Place::new();
     place.script("task", GATED);
     let (mut began, _gate) = (place.pipe("began"), place.pipe("gate"));
-    let id = place.text(&["queue", "put", "jobs", "--", "sh", "task", "1"]).trim().to_owned();
+    let id = put(&place, "1");
     let worker = place.start(&["worker", "-n", "1", "--queue", "jobs"]);
     began.line();
     worker.signal(Signal::INT);
@@ -119,10 +126,7 @@ fn a_worker_whose_terminal_is_gone_lets_its_task_end() {
     let place = Place::new();
     place.script("task", GATED);
     let (mut began, mut gate) = (place.pipe("began"), place.pipe("gate"));
-    let put = |argument: &str| {
-        place.text(&["queue", "put", "jobs", "--", "sh", "task", argument]).trim().to_owned()
-    };
-    let (first, second) = (put("1"), put("2"));
+    let jobs = ["1", "2"].map(|argument| put(&place, argument));
     let (here, there) = terminal();
     let tidings = tidings_experiment::agents::programs().join("tidings");
     let mut command = place.with_store(Path::new("setsid"));
@@ -140,9 +144,7 @@ fn a_worker_whose_terminal_is_gone_lets_its_task_end() {
     while takes(&place) {}
     gate.let_go(1);
     assert_eq!(worker.end().0, 0);
-    let state = |task: &str| place.json(&["task", "show", task, "--json"])["state"].clone();
-    assert_eq!((state(&first), state(&second)), ("done".into(), "ready".into()));
-    assert_eq!(place.json(&["task", "show", &first, "--json"])["attempts"], 1);
+    the_first_is_done_alone(&place, &jobs);
 }
 
 /// Who starts a worker by nohup means it to outlive the connection.
@@ -184,10 +186,7 @@ fn a_worker_drains_before_its_batch_job_ends() {
     let place = Place::new();
     place.script("task", GATED);
     let (mut began, mut gate) = (place.pipe("began"), place.pipe("gate"));
-    let put = |argument: &str| {
-        place.text(&["queue", "put", "jobs", "--", "sh", "task", argument]).trim().to_owned()
-    };
-    let (first, second) = (put("1"), put("2"));
+    let jobs = ["1", "2"].map(|argument| put(&place, argument));
     // It drains an hour and five seconds before the end: six seconds from now.
     let end = SystemTime::now() + Duration::from_secs(3_600 + 5 + 6);
     let end = end.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
@@ -198,8 +197,7 @@ fn a_worker_drains_before_its_batch_job_ends() {
     while !worker.complaint().contains("the job's time limit comes: draining") {}
     gate.let_go(1);
     assert_eq!(worker.end().0, 0);
-    let state = |task: &str| place.json(&["task", "show", task, "--json"])["state"].clone();
-    assert_eq!((state(&first), state(&second)), ("done".into(), "ready".into()));
+    the_first_is_done_alone(&place, &jobs);
 }
 
 /// One that is in a session of its own, and nobody's child, ends with its task all the same. Where
