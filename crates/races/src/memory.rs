@@ -12,7 +12,7 @@ use std::panic::Location;
 
 use crate::granules::{GRANULE, Granule};
 use crate::here;
-use crate::shadow::{Access, Kind, Shadow};
+use crate::shadow::{Access, Conflict, Kind, Shadow};
 use crate::sites::Site;
 
 /// Declares an access to a value. Outside a checked run it does nothing.
@@ -23,10 +23,13 @@ pub fn declare<T: ?Sized>(kind: Kind, value: &T) {
 }
 
 /// Declares an access to so many bytes from an address on.
+///
+/// Neighbouring bytes that conflict with one step of a task are one race; one access may have
+/// several, with several tasks.
 pub fn declare_bytes(kind: Kind, address: usize, bytes: usize, site: Site) {
     let end = address.saturating_add(bytes);
     here::with(|run, step, tally| {
-        let mut first = None;
+        let mut last = None;
         let mut at = address;
         while at < end {
             let granule = at / GRANULE;
@@ -35,13 +38,14 @@ pub fn declare_bytes(kind: Kind, address: usize, bytes: usize, site: Site) {
             let mut shard = run.memory.shard(granule);
             let found = shard.entry(granule).or_insert(Granule::Whole(Shadow::NEW));
             for shadow in found.of(from, to) {
-                first = first.or(run.access(tally, shadow, kind, Access { step, site }));
+                let conflict = run.access(tally, shadow, kind, Access { step, site });
+                let with = conflict.as_ref().map(Conflict::with);
+                if let Some(conflict) = conflict.filter(|_| with != last) {
+                    run.found(&conflict);
+                }
+                last = with;
             }
             at = begin + to;
-        }
-        // Of one access one race is enough.
-        if let Some(conflict) = first {
-            run.found(&conflict);
         }
     });
 }

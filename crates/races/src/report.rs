@@ -18,7 +18,7 @@ pub struct Report {
 /// What a checked run has counted.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Counts {
-    /// Places with a race.
+    /// Places with a race. Neighbouring bytes are one place, if they conflict with the same step.
     pub races: u64,
     /// Nodes of the structure tree.
     pub nodes: u64,

@@ -39,6 +39,13 @@ pub(crate) struct Conflict {
     pub(crate) later: (Kind, Access),
 }
 
+impl Conflict {
+    /// What came first.
+    pub(crate) const fn with(&self) -> Step {
+        self.earlier.1.step
+    }
+}
+
 /// Two accesses that stand for all of their kind, and the level of their lowest common ancestor.
 #[derive(Clone, Copy, Debug)]
 struct Pair {

@@ -96,6 +96,23 @@ fn parts_of_a_word_are_places_of_their_own() {
     assert_eq!(use_in_parallel(&bytes[..0], &bytes), 0);
 }
 
+/// A kernel that writes into both of its neighbours' blocks had one race or two, by chance: whether
+/// it ran after one of them or after both.
+#[test]
+fn an_access_has_a_race_with_each_task_that_it_conflicts_with() {
+    let cells = [0_u64; 32];
+    let write = |from: usize, to: usize| memory::declare(Kind::Write, &cells[from..to]);
+    // One thread runs them in this order.
+    let ((), report) = check(&Pool::new(1).expect("a thread"), || {
+        join(|| join(|| write(0, 12), || write(20, 32)), || write(8, 24));
+    });
+    assert_eq!((report.races.len(), report.counts.races), (2, 2));
+    let ((), report) = check(&Pool::new(1).expect("a thread"), || {
+        join(|| join(|| write(0, 16), || write(16, 32)), || write(8, 24));
+    });
+    assert_eq!((report.races.len(), report.counts.races), (2, 2), "without a gap between them");
+}
+
 #[test]
 fn a_task_of_an_outer_scope_is_counted_as_not_checked() {
     let ((), report) = check(&pool(), || {
