@@ -75,12 +75,21 @@ impl Machine {
         let output = self.run(words);
         let (out, err) = (&output.stdout, String::from_utf8_lossy(&output.stderr));
         let out = String::from_utf8_lossy(out).into_owned();
-        let journal = || {
-            let words = ["journalctl", "--no-pager", "-o", "cat", "-u", "tidings-agent"];
-            String::from_utf8_lossy(&self.run(&words).stdout).into_owned()
-        };
-        assert!(output.status.success(), "{words:?}: {out}{err}\n{}", journal());
+        assert!(output.status.success(), "{words:?}: {out}{err}\n{}", self.journal());
         out
+    }
+
+    /// What the agent and its unit have said, as far as the journal has it.
+    pub(crate) fn journal(&self) -> String {
+        let words = ["journalctl", "--no-pager", "-o", "cat", "-u", "tidings-agent"];
+        String::from_utf8_lossy(&self.run(&words).stdout).into_owned()
+    }
+
+    /// Waits until the journal has these words: it takes them up after the unit has said them.
+    pub(crate) fn until_journal_says(&self, words: &str) {
+        until(&format!("the journal has {words:?}"), || {
+            self.journal().contains(words).then_some(())
+        });
     }
 
     /// A file of this machine, as that machine sees it below /shared.

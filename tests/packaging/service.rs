@@ -54,8 +54,7 @@ fn a_reload_of_what_is_wrong_fails_and_the_agent_goes_on() {
     machine.write(KEYS, "no key\n");
     let reloaded = machine.run(&["systemctl", "reload", "tidings-agent"]);
     assert!(!reloaded.status.success(), "a key file without a key");
-    let journal = machine.text(&["journalctl", "--no-pager", "-o", "cat", "-u", "tidings-agent"]);
-    assert!(journal.contains("line 1: not a key"), "{journal}");
+    machine.until_journal_says("line 1: not a key");
     let now = status(&machine);
     let kept = ["pid", "keys", "members"];
     assert!(kept.iter().all(|field| now[field] == before[field]), "{now}");
@@ -85,8 +84,7 @@ fn without_a_key_file_the_service_says_which_is_missing() {
     let machine = Machine::boot(&hosts, 1);
     machine.text(&["dpkg", "--install", &machine.share(package())]);
     assert!(!machine.run(&["systemctl", "start", "tidings-agent"]).status.success());
-    let journal = machine.text(&["journalctl", "--no-pager", "-o", "cat", "-u", "tidings-agent"]);
-    assert!(journal.contains("cannot stat '/etc/tidings/cluster.key'"), "{journal}");
+    machine.until_journal_says("cannot stat '/etc/tidings/cluster.key'");
 }
 
 /// Kernels let only root read the counters of energy, so the reading of power was never there; the
@@ -124,9 +122,8 @@ fn the_agent_alone_reads_the_counters_of_energy() {
     machine.text(&["ln", "-s", "/dev/null", "/etc/tmpfiles.d/tidings.conf"]);
     machine.text(&["chmod", "400", &counter]);
     machine.text(&["systemctl", "restart", "tidings-agent"]);
-    let journal = machine.text(&["journalctl", "--no-pager", "-o", "cat", "-u", "tidings-agent"]);
-    assert!(journal.contains("a reading lacks"), "{journal}");
-    assert!(journal.contains(&counter), "{journal}");
+    machine.until_journal_says("a reading lacks");
+    machine.until_journal_says(&counter);
 }
 
 /// The service is closed to much, which executables that it starts find too.
@@ -197,7 +194,5 @@ fn services_sign_their_entries() {
     assert!(!read.status.success(), "the secret is the agent's alone");
     machines[0].text(&["chown", "root", identity]);
     assert!(!machines[0].run(&["systemctl", "restart", "tidings-agent"]).status.success());
-    let words = ["journalctl", "--no-pager", "-o", "cat", "-u", "tidings-agent"];
-    let journal = machines[0].text(&words);
-    assert!(journal.contains("its owner has to be the user of the agent"), "{journal}");
+    machines[0].until_journal_says("its owner has to be the user of the agent");
 }
