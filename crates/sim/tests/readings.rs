@@ -30,7 +30,7 @@ fn recordings() -> Vec<(String, Recording)> {
         .map(|(file, text)| (file, Recording::parse(&text).expect("it is a recording")))
         .collect();
     found.sort_by(|(one, _), (other, _)| one.cmp(other));
-    assert!(found.len() >= 4, "compiling, MPI, LAMMPS and memory pressure are recorded");
+    assert!(found.len() >= 5, "compiling, MPI, LAMMPS, memory pressure and idle are recorded");
     found
 }
 
