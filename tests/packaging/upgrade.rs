@@ -44,14 +44,25 @@ fn install(machine: &Machine, package: &Path, host: usize) {
     machine.write("/shared/agent.toml", &configuration(host));
     machine.text(&["cp", "/shared/agent.toml", "/etc/tidings/agent.toml"]);
     if env::var_os("TIDINGS_OLD_DEB").is_some() {
-        // Until decision 0068 the key was a credential of systemd, which namespaces may not have.
-        machine.write("/etc/tidings/own.key", KEY);
-        machine.text(&["chown", "tidings", "/etc/tidings/own.key"]);
-        let lines = "[Service]\nLoadCredential=\nEnvironment=TIDINGS_KEYS=/etc/tidings/own.key\n";
-        machine.write("/etc/systemd/system/tidings-agent.service.d/key.conf", lines);
-        machine.text(&["systemctl", "daemon-reload"]);
+        hand_over_key(machine);
     }
     machine.text(&["systemctl", "enable", "--now", "tidings-agent"]);
+}
+
+/// Lets the agent of an older package read its key. Until decision 0068 that was a credential of
+/// systemd, which namespaces may not have, and before the package made a user it was a dynamic one,
+/// to whom no file can be given.
+fn hand_over_key(machine: &Machine) {
+    let mut lines =
+        "[Service]\nLoadCredential=\nEnvironment=TIDINGS_KEYS=/etc/tidings/own.key\n".to_owned();
+    if !machine.run(&["id", "tidings"]).status.success() {
+        machine.text(&["useradd", "--system", "tidings"]);
+        lines += "DynamicUser=no\nUser=tidings\n";
+    }
+    machine.write("/etc/tidings/own.key", KEY);
+    machine.text(&["chown", "tidings", "/etc/tidings/own.key"]);
+    machine.write("/etc/systemd/system/tidings-agent.service.d/key.conf", &lines);
+    machine.text(&["systemctl", "daemon-reload"]);
 }
 
 fn json(machine: &Machine, command: &str) -> Value {
@@ -59,13 +70,14 @@ fn json(machine: &Machine, command: &str) -> Value {
     serde_json::from_str(&text).expect("one JSON object")
 }
 
-/// Waits until all know all as alive.
+/// Waits until all know all as alive, by words that agents of older packages know.
 fn until_all_know_all(machines: &[Machine]) {
     until("all know all", || {
         let knows_all = |machine: &Machine| {
-            let output = machine.run(&["tidings", "status", "--json"]);
-            let status: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-            status["states"]["alive"] == HOSTS && status["known"] == HOSTS
+            let output = machine.run(&["tidings", "nodes", "--json"]);
+            let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+            let nodes = said["nodes"].as_array().map_or(&[][..], Vec::as_slice);
+            nodes.len() == HOSTS && nodes.iter().all(|node| node["state"] == "alive")
         };
         machines.iter().all(knows_all).then_some(())
     });
@@ -83,7 +95,8 @@ fn an_upgrade_restarts_each_agent_once_and_keeps_configuration_and_membership() 
     until_all_know_all(&machines);
     for (machine, host) in machines.iter().zip(1..) {
         let before = json(machine, "status");
-        machine.text(&["dpkg", "--install", &machine.share(&new)]);
+        // As unattended upgrades do: what the operator wrote stays, where the package's own differs.
+        machine.text(&["dpkg", "--force-confold", "--install", &machine.share(&new)]);
         until_all_know_all(&machines);
         let installed = machine.text(&["dpkg-query", "-W", "-f", "${Version}", "tidings"]);
         assert!(installed.ends_with("-2"), "{installed}");
