@@ -104,7 +104,7 @@ fn of_outputs() -> impl Strategy<Value = Request> {
     let address = prop::sample::select(vec![0, 9, 300, 301]).prop_map(|bytes| "a".repeat(bytes));
     let folder = prop::sample::select(vec![0, 4_096, 4_097]);
     let folder = prop::option::of(folder.prop_map(|bytes| "f".repeat(bytes)));
-    let depots = (depot(), prop_oneof![0..4_u32, Just(u32::MAX)]);
+    let depots = (depot(), prop_oneof![0..4_u32, Just(u32::MAX)], prop::option::of(id()));
     let blobs = prop::sample::select(vec![0, 2, 1_001]);
     prop_oneof![
         3 => ((depot(), address), folder)
@@ -119,7 +119,7 @@ fn of_outputs() -> impl Strategy<Value = Request> {
         ),
         2 => id().prop_map(|task| Request::Fetch { task }),
         3 => (id(), attempt()).prop_map(|(task, attempt)| Request::Lost { task, attempt }),
-        1 => depots.prop_map(|(own, count)| Request::Depots { own, count }),
+        1 => depots.prop_map(|(own, count, task)| Request::Depots { own, count, task }),
         1 => (prop::option::of(0..4_u64), prop::option::of(any::<u64>()))
             .prop_map(|(after, known)| Request::Nodes { after, known }),
         1 => vec(id(), 0..8).prop_map(|tasks| Request::Unknown { tasks }),

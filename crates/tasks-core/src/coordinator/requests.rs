@@ -157,7 +157,7 @@ impl Coordinator {
             }
             Request::Fetch { task } => self.fetch(peer, call, task),
             Request::Lost { task, attempt } => self.lost(peer, call, task, attempt),
-            Request::Depots { own, count } => self.name_depots(peer, call, &own, count),
+            Request::Depots { own, count, .. } => self.name_depots(peer, call, &own, count),
             Request::Nodes { after, known } => self.name_nodes(peer, call, after, known),
             Request::Unknown { tasks } => self.tell_unknown(peer, call, tasks),
             Request::Source { .. } | Request::Copied { .. } => {

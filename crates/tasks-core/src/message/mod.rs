@@ -8,6 +8,7 @@
 //! Beside answers a coordinator sends assignments, orders to stop, and the outcomes waited for.
 
 mod answer;
+mod peer;
 mod refusal;
 mod said;
 mod submission;
@@ -23,6 +24,7 @@ use crate::tuple::Statement;
 use crate::view::Which;
 
 pub use answer::Answer;
+pub use peer::{Call, Peer};
 pub use refusal::Refusal;
 pub use said::Message;
 pub use submission::{
@@ -31,15 +33,6 @@ pub use submission::{
 
 /// The queues that one session names.
 pub const MAX_QUEUES: usize = 256;
-
-/// A connection of a worker or client, numbered by the driver. No number is used twice.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Peer(pub u64);
-
-/// A peer's own number of a request.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Encode, Decode)]
-#[cbor(transparent)]
-pub struct Call(#[n(0)] pub u64);
 
 /// What a peer wants.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
@@ -398,7 +391,8 @@ pub enum Request {
         #[n(1)]
         attempt: Attempt,
     },
-    /// Names depots of other hosts, for copies.
+    /// Names depots of other hosts, for copies. Whoever coordinates the task's part names those
+    /// that it knows to be there: it is told next that they have the output.
     #[n(33)]
     Depots {
         /// Beside which.
@@ -407,6 +401,9 @@ pub enum Request {
         /// How many, at most [`MAX_COPIES`](crate::output::MAX_COPIES).
         #[n(1)]
         count: u32,
+        /// The task whose output they are to have. None: a program of an earlier version asks.
+        #[n(2)]
+        task: Option<TaskId>,
     },
     /// Tells which of some tasks have no record.
     #[n(34)]

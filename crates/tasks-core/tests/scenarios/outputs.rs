@@ -165,7 +165,7 @@ fn a_copy_is_enough() {
     let mut stage = two_nodes(9);
     stage.submit(&[kept(0, &[]), kept(1, &[0]), task(9), kept(2, &[0, 9])]);
     stage.settle();
-    let depots = Request::Depots { own: depot(A), count: 5 };
+    let depots = Request::Depots { own: depot(A), count: 5, task: Some(id(0)) };
     let call = stage.request(A, depots);
     let Answer::Depots(others) = answered(&mut stage, call) else { panic!() };
     assert_eq!(others.iter().map(|one| &one.depot).collect::<Vec<_>>(), [&depot(B)]);

@@ -76,6 +76,13 @@ impl Held {
         self.lock().by_key.get(&key).map(|one| one.part)
     }
 
+    /// Of which part a task is that is in hand, whichever try of it.
+    pub(super) fn part_of_task(&self, task: TaskId) -> Option<Part> {
+        let tries = self.lock();
+        let of_task = (task, Attempt(0))..=(task, Attempt(u32::MAX));
+        tries.by_key.range(of_task).next().map(|(_, one)| one.part)
+    }
+
     /// How many tries of a part have begun.
     pub(super) fn begun(&self, part: Part) -> u64 {
         self.lock().begun.get(&part).copied().unwrap_or_default()

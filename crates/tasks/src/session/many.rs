@@ -4,6 +4,7 @@
 //! |---|---|
 //! | a submission | the part of each task's queue (`spread`) |
 //! | how a try has ended or how far it is | the part that has assigned it |
+//! | depots for copies of its output | the same |
 //! | another one about a task | the part that has a record of it: where its family was found last, then the others |
 //! | a semaphore | the part of its name |
 //! | tuples of a space | the part where they lie, or all |
@@ -80,6 +81,9 @@ impl Many {
             | Request::Progress { task, attempt, .. } => {
                 self.way(self.part_of((task, attempt))).ask(request).await
             }
+            Request::Depots { task: Some(task), .. } => {
+                self.way(self.part_of_task(task)).ask(request).await
+            }
             Request::Cancel { task }
             | Request::Withdraw { task }
             | Request::Revive { task }
@@ -117,7 +121,7 @@ impl Many {
             | Request::Changes { .. }
             | Request::Execute { .. }
             | Request::GiveUp { .. }
-            | Request::Depots { .. }
+            | Request::Depots { task: None, .. }
             | Request::Nodes { .. }
             | Request::Source { .. }
             | Request::Copied { .. }
@@ -177,6 +181,11 @@ impl Many {
     /// Of which part a try is that the session has.
     fn part_of(&self, key: (TaskId, Attempt)) -> Part {
         self.held.part_of(key).unwrap_or_else(|| self.order(key.0)[0])
+    }
+
+    /// Of which part a task is that the session has.
+    fn part_of_task(&self, task: TaskId) -> Part {
+        self.held.part_of_task(task).unwrap_or_else(|| self.order(task)[0])
     }
 
     /// Submits tasks. If one part refuses its own, those of the same and of earlier waves may be

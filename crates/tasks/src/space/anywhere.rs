@@ -1,15 +1,19 @@
 //! Statements, and those whose tuple may lie in any part of a store.
 //!
-//! A statement goes to the part that can do it. If that may be any, first the parts are asked one
-//! after the other, from a random one on, for what is there now: where tuples abound the first has
-//! one, and takers are spread over the parts. If none has, all are asked at once to claim the next
-//! that comes. Each coordinator looks and waits in the same step, so nothing that is put in between
-//! is missed, and nobody polls. The first answer counts. The others are withdrawn, and what was
-//! claimed meanwhile, a *surplus*, is given back, whatever this process is doing then; if it dies,
-//! its session ends and so do its claims.
+//! A statement goes to the part that can do it. If that may be any, what is there now is looked for
+//! first. What is only read is asked of all parts at once. For a claim one part is asked, at
+//! random: where tuples abound it has one, and takers are spread over the parts. If it has none, or
+//! says nothing for a moment, the others are asked at once which of them have one, and one of those
+//! for the claim. So a look takes three answers at most, however many parts there are, and a part
+//! whose coordinator has just died holds up nobody who finds something elsewhere.
+//!
+//! If none has one, all are asked at once to claim the next that comes. Each coordinator looks and
+//! waits in the same step, so nothing that is put in between is missed, and nobody polls. The first
+//! answer counts. The others are withdrawn, and what was claimed meanwhile, a *surplus*, is given
+//! back, whatever this process is doing then; if it dies, its session ends and so do its claims.
 //!
 //! A claim is made by one coordinator in one step. So there is no look that is followed by a take:
-//! of several takers one has the tuple.
+//! of several takers one has the tuple. (To ask which parts have one only says whom to ask next.)
 //!
 //! What else the statement does is a second commit in the part of its tuple, which is claimed by
 //! then: a claim alone is what others may see at any time, since its owner may give it back.
@@ -19,12 +23,18 @@ use std::time::Duration;
 use tidings_tasks_core::id::Part;
 use tidings_tasks_core::message::Refusal;
 use tidings_tasks_core::tuple::{Matched, Out, Route, Settled, Statement};
-use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Instant, timeout};
 
 use super::error::SpaceError;
 use super::pulled::Pulled;
 use super::spaces::Spaces;
+
+/// How long a claim is waited for in one part, before the others are asked, too.
+const ALONE: Duration = Duration::from_millis(50);
+
+/// How long a statement that may wait looks for what is there, before it waits in all parts.
+const LOOK: Duration = Duration::from_millis(100);
 
 impl Spaces {
     /// Does a statement: all of it in one commit. `None` if in the time that it has some in has
@@ -70,7 +80,13 @@ async fn execute(
     wanted.ins.iter_mut().for_each(|one| one.is_pulled = claims);
 
     let begun = Instant::now();
-    let found = match look(&spaces, parts, &wanted).await? {
+    let looks = look(&spaces, parts, &wanted);
+    let found = match statement.wait_ms {
+        Some(0) => looks.await?,
+        // Whoever waits in all parts needs no answer of one that says nothing now.
+        _ => timeout(LOOK, looks).await.ok().transpose()?.flatten(),
+    };
+    let found = match found {
         None if statement.wait_ms == Some(0) => None,
         None => {
             let left = |ms| Duration::from_millis(ms).saturating_sub(begun.elapsed());
@@ -92,8 +108,39 @@ async fn look(
     parts: u16,
     wanted: &Statement,
 ) -> Result<Option<Found>, SpaceError> {
-    let first = at_random(parts);
-    for part in (0..parts).map(|at| Part((first + at) % parts)) {
+    if !wanted.alters() {
+        return wait(spaces, parts, wanted).await;
+    }
+    let first = Part(at_random(parts));
+    let mut claim = Box::pin(ask(spaces.clone(), first, wanted.clone()));
+    // Dropped before its answer has come, it is withdrawn, or gives back what it has.
+    let answered = timeout(ALONE, &mut claim).await.ok().transpose()?;
+    if let Some(Some(found)) = answered {
+        return Ok(Some(found));
+    }
+    let others = (0..parts).map(Part).filter(|part| *part != first);
+    match look_in(spaces, others, wanted).await? {
+        None if answered.is_none() => claim.await,
+        found => Ok(found),
+    }
+}
+
+/// Claims what is there now in one of some parts: all are asked at once which of them have it.
+async fn look_in(
+    spaces: &Spaces,
+    parts: impl Iterator<Item = Part>,
+    wanted: &Statement,
+) -> Result<Option<Found>, SpaceError> {
+    let mut reading = wanted.clone();
+    reading.ins.iter_mut().for_each(|one| one.is_pulled = false);
+    let mut asked = JoinSet::new();
+    for part in parts {
+        let asks = ask(spaces.clone(), part, reading.clone());
+        asked.spawn(async move { Ok::<_, SpaceError>(asks.await?.map(|_| part)) });
+    }
+    while let Some(answer) = asked.join_next().await {
+        let Some(part) = answer_of(answer)? else { continue };
+        // Another may have claimed it meanwhile.
         let found = ask(spaces.clone(), part, wanted.clone()).await?;
         if found.is_some() {
             return Ok(found);
@@ -114,17 +161,24 @@ async fn wait(
     }
     // Those that are dropped behind the first are withdrawn, or give back what they have.
     while let Some(answer) = asked.join_next().await {
-        let found = match answer {
-            Ok(found) => found?,
-            Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
-            // Nobody but this function ends one.
-            Err(_) => None,
-        };
+        let found = answer_of(answer)?;
         if found.is_some() {
             return Ok(found);
         }
     }
     Ok(None)
+}
+
+/// What one of those says that were asked at once.
+fn answer_of<T>(
+    answer: Result<Result<Option<T>, SpaceError>, JoinError>,
+) -> Result<Option<T>, SpaceError> {
+    match answer {
+        Ok(found) => found,
+        Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
+        // Nobody but whoever asks ends one.
+        Err(_) => Ok(None),
+    }
 }
 
 async fn ask(spaces: Spaces, part: Part, wanted: Statement) -> Result<Option<Found>, SpaceError> {

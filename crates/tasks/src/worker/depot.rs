@@ -62,15 +62,16 @@ impl OwnDepot {
         copies: u32,
     ) -> Result<Vec<Depot>, PayloadError> {
         let mut depots = vec![self.depot.clone()];
-        let count = copies.min(MAX_COPIES).saturating_sub(1);
-        if count == 0 {
+        let wanted = copies.min(MAX_COPIES).saturating_sub(1);
+        if wanted == 0 {
             return Ok(depots);
         }
         // Beyond those that are wanted: one may be gone, or full.
-        let request = Request::Depots { own: self.depot.clone(), count: MAX_COPIES };
+        let (own, count) = (self.depot.clone(), MAX_COPIES);
+        let request = Request::Depots { own, count, task: Some(task) };
         let Answer::Depots(others) = session.ask(request).await? else { return Ok(depots) };
         for other in others {
-            if depots.len() > count as usize {
+            if depots.len() > wanted as usize {
                 break;
             }
             let mut is_whole = true;

@@ -12,6 +12,7 @@ mod parties;
 #[cfg(feature = "etcd")]
 #[path = "../servers/mod.rs"]
 mod servers;
+mod silent;
 mod spaces;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +31,7 @@ use tidings_tasks::store::memory::Memory;
 use tidings_tasks_core::id::{Part, TaskId};
 use tidings_tasks_core::keys;
 use tidings_tasks_core::message::{Answer, Call, Effect, Message, Request, Submission};
+use tidings_tasks_core::output::{Depot, Reached};
 use tidings_tasks_core::record::Outcome;
 use tidings_tasks_core::reign::Candidate;
 use tidings_tasks_core::resources::{Need, UNIT};
@@ -45,9 +47,14 @@ fn candidate(name: &str) -> Candidate {
 async fn here(count: u16) -> (Arc<dyn Store>, Arc<Member>) {
     let store: Arc<dyn Store> = Arc::new(Memory::default());
     parts::state(&*store, count).await.unwrap();
+    let member = held(store.clone());
+    (store, member)
+}
+
+/// The one member of a store.
+fn held(store: Arc<dyn Store>) -> Arc<Member> {
     let (candidate, options) = (candidate("here"), Options::default());
-    let member = Member::join_opened(store.clone(), "test", candidate, options);
-    (store, Arc::new(member))
+    Arc::new(Member::join_opened(store, "test", candidate, options))
 }
 
 /// A member of a store of two parts in a file.
@@ -117,6 +124,35 @@ async fn until_letters_are_gone(store: &dyn Store, parts: u16) {
             }
             tokio::task::yield_now().await;
         }
+    }
+}
+
+/// Whoever is told next that depots have an output says which are there: others may have gone from
+/// where it looks, or not have come.
+#[tokio::test]
+async fn depots_for_copies_are_those_that_the_part_of_the_task_knows() {
+    let (_store, here) = here(2).await;
+    let (client, _told) = open(&here, "client");
+    let (worker, mut notices) = open(&here, "worker");
+    offer(&worker, 2).await;
+    let mut links = Vec::new();
+    for part in 0..2_u16 {
+        let mut link = join(&here, part, &format!("node-{part}")).await;
+        let depot = Depot { id: u64::from(part), host: format!("node-{part}") };
+        let reached = Reached { depot, address: "node:1".to_owned(), folder: None };
+        assert!(link.send(Call(2), Request::Keep { reached }).await);
+        while !matches!(link.receive().await.unwrap(), Message::Answer(Call(2), _)) {}
+        links.push(link);
+    }
+    for part in 0..2_u64 {
+        let task = Submission::new(id(part), queue(part, 2), *b"x");
+        assert_eq!(submit(&client, vec![task]).await, 1);
+        let one = assigned(&mut notices).await;
+        let own = Depot { id: 9, host: "worker".to_owned() };
+        let asked = Request::Depots { own, count: 3, task: Some(one.task) };
+        let Answer::Depots(named) = worker.ask(asked).await.unwrap() else { panic!() };
+        assert_eq!(named.iter().map(|one| one.depot.id).collect::<Vec<_>>(), [part]);
+        assert_eq!(worker.ask(completion(&one)).await.unwrap(), Answer::Done);
     }
 }
 

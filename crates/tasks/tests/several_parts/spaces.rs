@@ -9,6 +9,7 @@ use tidings_tasks_core::tuple::{
 };
 use tokio::task::JoinSet;
 
+use super::silent::Silent;
 use super::*;
 
 const TAKERS: usize = 8;
@@ -115,6 +116,52 @@ async fn a_template_finds_its_tuple_in_whichever_part_it_is() {
             assert_eq!(taken, Some(token(number)), "what is dropped is there again");
             let limit = Some(Duration::from_millis(10));
             assert!(space.pull(template, limit).await.unwrap().is_none());
+        }
+    }
+}
+
+/// The coordinator of one part says nothing, as one does that has just died: what lies elsewhere is
+/// found all the same, whichever part is asked first.
+#[tokio::test]
+async fn a_part_that_says_nothing_holds_nobody_up_who_finds_something_elsewhere() {
+    let memory = Memory::default();
+    parts::state(&memory, 3).await.unwrap();
+    let here = held(Arc::new(Silent::new(memory, Part(1))));
+    let (puts, space) = (enter(&here, "puts").space("s*"), enter(&here, "takes").space("s*"));
+    let numbers = spread(3);
+    for _ in 0..8 {
+        for number in [numbers[0], numbers[2]] {
+            puts.put(token(number)).await.unwrap();
+            assert_eq!(space.try_read(any()).await.unwrap(), Some(token(number)));
+            let pulled = space.try_pull(any()).await.unwrap().unwrap();
+            assert_eq!(*pulled.tuple(), token(number));
+            pulled.give_back().await.unwrap();
+            let pulled = space.pull(any(), None).await.unwrap().unwrap();
+            assert_eq!(*pulled.tuple(), token(number));
+            pulled.consume().await.unwrap();
+        }
+    }
+}
+
+/// Whoever looks claims no more than what it takes, so others find the rest.
+#[tokio::test]
+async fn a_look_at_all_parts_claims_one_tuple() {
+    let (_store, here) = here(4).await;
+    let (puts, space) = (enter(&here, "puts").space("s*"), enter(&here, "takes").space("s*"));
+    let other = enter(&here, "others").space("s*");
+    // In all parts but one, which is asked first now and then.
+    let numbers = spread(4);
+    for round in 0..40_usize {
+        let own: Vec<i64> = (1..4).map(|at| numbers[(round + at) % 4]).collect();
+        for number in &own {
+            puts.put(token(*number)).await.unwrap();
+        }
+        let mut pulled = vec![space.try_pull(any()).await.unwrap().unwrap()];
+        for _ in 1..own.len() {
+            pulled.push(other.try_pull(any()).await.unwrap().expect("nobody has more than one"));
+        }
+        for one in pulled {
+            one.consume().await.unwrap();
         }
     }
 }

@@ -144,7 +144,8 @@ impl World {
             copies => {
                 self.nodes[at].content.insert(of.0, value);
                 let own = self.nodes[at].depot();
-                self.send(at, Request::Depots { own, count: copies - 1 }, Some(of));
+                let (count, task) = (copies - 1, Some(of.0));
+                self.send(at, Request::Depots { own, count, task }, Some(of));
             }
         }
     }
