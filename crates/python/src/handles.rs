@@ -119,10 +119,11 @@ impl Draft {
         draft.as_ref().map(|draft| draft.path().to_owned()).ok_or_else(finished)
     }
 
-    /// Makes what is in the file a blob.
-    fn finish(&self, py: Python<'_>) -> PyResult<Held> {
+    /// Makes what is in the file a blob, with its hash or without.
+    #[pyo3(signature = (is_hashed = true))]
+    fn finish(&self, py: Python<'_>, is_hashed: bool) -> PyResult<Held> {
         let draft = lock(&self.0).take().ok_or_else(finished)?;
-        let held = py.detach(|| draft.finish());
+        let held = py.detach(|| if is_hashed { draft.finish() } else { draft.finish_unhashed() });
         held.map(Held).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }
 }

@@ -150,6 +150,28 @@ async fn a_process_of_another_host_fetches_it_once() {
     assert!(there.handles.get(empty.blob()).await.unwrap().is_empty());
 }
 
+/// A blob whose name was drawn is mapped as others are, and comes sealed.
+#[tokio::test]
+async fn a_blob_without_a_hash_is_had_here_and_on_other_hosts() {
+    let folder = tempfile::tempdir().unwrap();
+    let (owner, at) = Party::holder(folder.path()).await;
+    let held = [1, 1].map(|number| {
+        let draft = owner.handles.draft().unwrap();
+        std::fs::write(draft.path(), content(number)).unwrap();
+        draft.finish_unhashed().unwrap()
+    });
+    assert_ne!(held[0].blob(), held[1].blob(), "each has a name of its own");
+    owner.put(held[0].blob()).await;
+    let here = Party::new("other", "here", at.clone(), None).await;
+    let there = Party::new("there", "there", at, None).await;
+    let blob = here.take().await;
+    assert_eq!(blob, *held[0].blob());
+    for (reader, bytes) in [(&here, 0), (&there, BYTES as u64), (&there, 0)] {
+        let got = reader.handles.get(&blob).await.unwrap();
+        assert_eq!((got.moved_bytes(), *got == *content(1)), (bytes, true));
+    }
+}
+
 #[tokio::test]
 async fn it_stays_as_long_as_it_is_held_or_named() {
     let folder = tempfile::tempdir().unwrap();

@@ -202,6 +202,21 @@ def test_a_draft_that_somebody_could_write_to_is_not_put(executor: tt.Executor) 
     assert draft.put().array().sum() == 2_000
 
 
+def test_a_draft_may_be_put_without_its_hash(executor: tt.Executor, shared: Path) -> None:
+    """It is a blob like others, but equal bytes are not the same one."""
+    handles = []
+    for _ in range(2):
+        draft = tt.draft(100_000, executor=executor)
+        draft.array[:] = 0.5
+        handles.append(draft.put(hashed=False))
+    assert handles[0] != handles[1]
+    assert len(blobs(shared)) == 2
+    space = tt.Space("s", executor=executor)
+    space.put("drawn", handles[0])
+    assert space.take("drawn", tt.Handle)[1].array(float).sum() == 50_000
+    assert executor.submit(total, handles[1]).result() == 50_000
+
+
 def test_a_draft_that_is_given_up_leaves_nothing(executor: tt.Executor, shared: Path) -> None:
     with tt.draft(1_000, executor=executor) as draft:
         draft.array[:] = 1

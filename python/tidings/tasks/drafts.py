@@ -2,7 +2,9 @@
 
 ``draft`` makes an array in memory that the processes of this host share. The program computes into
 it, as with ``out=`` of numpy, and ``put`` makes it a blob with a handle, as that of ``tt.put``. Its
-pages are there at once, so that a full memory is an error here and no signal later.
+pages are there at once, so that a full memory is an error here and no signal later. They are large
+ones (2 MiB) where the file system of that memory has them if they are asked for (``huge=advise``):
+to make small ones takes longer than to write them.
 
 Invariant: what is put is not written any more. So ``put`` refuses as long as a view of the draft is
 left, and the memory is mapped anew, to be read, where the handle is used.
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 # Linux's advice to make and map all pages at once, which Python has no name for.
 _POPULATE_WRITE = 23
 
+# The bytes of a large page.
+_LARGE = 2 << 20
+
 
 class Draft:
     """Memory for one array, which is filled and then put. Dropped, it leaves nothing."""
@@ -57,13 +62,13 @@ class Draft:
     def _mapped(self, path: Path) -> mmap.mmap:
         try:
             with path.open("r+b") as file:
-                os.posix_fallocate(file.fileno(), 0, self.nbytes)
+                os.ftruncate(file.fileno(), self.nbytes)
                 mapped = mmap.mmap(file.fileno(), self.nbytes)
+                if not _populated(mapped):
+                    os.posix_fallocate(file.fileno(), 0, self.nbytes)
         except OSError as error:
             self._draft = None
             raise refused(self.nbytes, self._folder, error) from None
-        with contextlib.suppress(OSError):  # by Linux 5.14 and later; else page by page
-            mapped.madvise(_POPULATE_WRITE)
         return mapped
 
     @property
@@ -75,16 +80,18 @@ class Draft:
             raise ValueError("the draft was put, or given up")
         return numpy.frombuffer(self._map, self._dtype).reshape(self.shape)
 
-    def put(self) -> Handle:
+    def put(self, *, hashed: bool = True) -> Handle:
         """Make it a blob, and return its handle. Let go of the arrays on it before.
 
-        A ValueError says that one is left; the draft is as it was then.
+        Without its hash nothing is read of it, which takes most of the time. Then two of equal
+        bytes are not equal, and other hosts get it only if the cluster has a secret key. A
+        ValueError says that an array is left; the draft is as it was then.
         """
         self._let_go()
         draft, self._draft = self._draft, None
         assert draft is not None, "as long as there is a map"
         try:
-            held = draft.finish()
+            held = draft.finish(hashed)
         except (OSError, RuntimeError) as error:
             raise refused(self.nbytes, self._folder, error) from None
         form = (self._dtype.char, self._dtype.str, self.shape)
@@ -124,6 +131,18 @@ class Draft:
     def __repr__(self) -> str:
         """Return what it is."""
         return f"<Draft of {self.nbytes} bytes>"
+
+
+def _populated(mapped: mmap.mmap) -> bool:
+    """Make all pages of a new file; return whether they are there, as Linux 5.14 and later say."""
+    if len(mapped) >= _LARGE:
+        with contextlib.suppress(OSError):  # a kernel without large pages
+            mapped.madvise(mmap.MADV_HUGEPAGE)
+    try:
+        mapped.madvise(_POPULATE_WRITE)
+    except OSError:
+        return False
+    return True
 
 
 def draft(

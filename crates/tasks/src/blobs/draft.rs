@@ -134,6 +134,22 @@ impl Draft {
         Ok(())
     }
 
+    /// Makes what another has written into its file, which must not change any more, a blob with a
+    /// drawn name: nothing of it is read.
+    ///
+    /// # Errors
+    /// It cannot be read, or has too many bytes. Nothing is left of it.
+    pub(crate) fn finish_unhashed(self) -> Result<Handle, BlobError> {
+        let failed = |error| BlobError::file(&self.unnamed.path, &error);
+        let bytes = fs::metadata(&self.unnamed.path).map_err(failed)?.len();
+        if bytes > MAX_BLOB_BYTES {
+            return Err(BlobError::TooLarge);
+        }
+        let handle = Handle::drawn(bytes).map_err(failed)?;
+        self.unnamed.name(&handle)?;
+        Ok(handle)
+    }
+
     /// Makes it a blob, durable.
     ///
     /// # Errors

@@ -35,6 +35,15 @@ pub enum BlobError {
         /// In the words of the system.
         why: String,
     },
+    /// Nothing tells whether bytes are those of a blob without a hash.
+    #[error(
+        "{handle} was put without a hash, and comes over a connection that is not sealed with a \
+         secret key: give the cluster a key (`tidings keys`), or let its owner put it with its hash"
+    )]
+    Unproven {
+        /// Which.
+        handle: Handle,
+    },
     /// More than a blob may have.
     #[error("a blob of more than {MAX_BLOB_BYTES} bytes: divide it")]
     TooLarge,

@@ -2,6 +2,10 @@
 //!
 //! A handle is the hash of the bytes and how many they are. So it names one content for ever, equal
 //! content has one handle, and whoever gets the bytes from anywhere can tell that they are right.
+//!
+//! To hash takes longer than to write. So a blob in memory that nobody needs to check, since all
+//! who read it map it or get it sealed with the cluster's key, may have a *drawn* name in place of
+//! its hash: random, and told from hashes by how it begins. It names one content for ever, too.
 
 use core::fmt;
 use core::str::FromStr;
@@ -31,6 +35,9 @@ pub struct Handle {
     pub bytes: u64,
 }
 
+/// How a name begins that was drawn. One hash in 2⁶⁴ does: its bytes are not checked then.
+const DRAWN: [u8; 8] = *b"\0drawn\0\0";
+
 /// What is no handle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
@@ -43,6 +50,23 @@ impl Handle {
     /// The handle of these bytes.
     pub fn of(content: &[u8]) -> Self {
         Self { hash: Sha256::digest(content).into(), bytes: content.len() as u64 }
+    }
+
+    /// A handle that no other blob has, for one of so many bytes.
+    ///
+    /// # Errors
+    /// The system has no random bytes.
+    pub(crate) fn drawn(bytes: u64) -> std::io::Result<Self> {
+        let mut hash = [0; 32];
+        hash[..DRAWN.len()].copy_from_slice(&DRAWN);
+        let failed = |error: getrandom::Error| std::io::Error::other(error.to_string());
+        getrandom::fill(&mut hash[DRAWN.len()..]).map_err(failed)?;
+        Ok(Self { hash, bytes })
+    }
+
+    /// Whether its name was drawn: nothing tells whether bytes are those of the blob.
+    pub(crate) fn is_drawn(&self) -> bool {
+        self.hash.starts_with(&DRAWN)
     }
 
     /// The hash as 64 hexadecimal digits in lower case.
@@ -139,6 +163,14 @@ mod tests {
             let _ = text.parse::<Handle>();
             let _ = format!("sha256:{text}").parse::<Handle>();
         }
+    }
+
+    #[test]
+    fn a_drawn_name_is_no_other_and_no_hash() {
+        let (one, other) = (Handle::drawn(3).unwrap(), Handle::drawn(3).unwrap());
+        assert!(one.is_drawn() && one != other);
+        assert_eq!(one.to_string().parse(), Ok(one));
+        assert!(!Handle::of(b"abc").is_drawn());
     }
 
     #[test]

@@ -34,7 +34,11 @@ impl Incoming {
         handle: Handle,
         from: Source,
     ) -> Result<Self, BlobError> {
-        let hasher = (from == Source::Any).then(Sha256::new);
+        let is_checked = from == Source::Any;
+        if is_checked && handle.is_drawn() {
+            return Err(BlobError::Unproven { handle });
+        }
+        let hasher = is_checked.then(Sha256::new);
         Ok(Self { unnamed: Unnamed::begin(folder)?, handle, bytes: 0, hasher })
     }
 

@@ -168,6 +168,22 @@ fn what_comes_is_the_blob_that_was_asked_for() {
     assert_eq!(names(&blobs.folder.new_ones()).unwrap().len(), 0);
 }
 
+/// Nothing tells whether bytes are those of a drawn name: they are taken from whom that is proven.
+#[test]
+fn what_has_no_hash_is_believed_of_nobody_else() {
+    let ((_folder, blobs), (_other, other)) = (blobs(), blobs());
+    let draft = blobs.draft().unwrap();
+    fs::write(draft.path(), b"any bytes").unwrap();
+    let handle = draft.finish_unhashed().unwrap();
+    assert_eq!(*blobs.get(&handle).unwrap(), *b"any bytes");
+    let error = other.incoming(handle, Source::Any).unwrap_err();
+    assert!(error.to_string().contains("without a hash"), "{error}");
+    let mut incoming = other.incoming(handle, Source::Proven).unwrap();
+    incoming.write(b"any bytes").unwrap();
+    incoming.finish().unwrap();
+    assert_eq!(*other.get(&handle).unwrap(), *b"any bytes");
+}
+
 #[test]
 fn a_folder_of_something_else_is_refused() {
     let (_folder, blobs) = blobs();

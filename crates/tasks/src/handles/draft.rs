@@ -41,4 +41,14 @@ impl Draft {
         draft.take_written()?;
         handles.own(draft.finish()?, 0)
     }
+
+    /// The same, without a hash: its name is drawn, and nothing of it is read. Who is not on this
+    /// host gets it by connections that the cluster's secret key seals, and by nothing else.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn finish_unhashed(self) -> Result<Held, ShareError> {
+        let Self { handles, draft } = self;
+        handles.own(draft.finish_unhashed()?, 0)
+    }
 }

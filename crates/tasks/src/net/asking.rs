@@ -83,7 +83,9 @@ impl Connection {
     }
 
     async fn fetch(&mut self, into: &Arc<Blobs>, handle: Handle) -> Result<Ended, Failure> {
-        let fabric = self.fabric.clone().filter(|_| handle.bytes >= LEAST_BYTES);
+        // What a fabric reads is proven by its hash alone.
+        let is_read = handle.bytes >= LEAST_BYTES && !handle.is_drawn();
+        let fabric = self.fabric.clone().filter(|_| is_read);
         let Some(fabric) = fabric.filter(|fabric| fabric.is_well()) else {
             return self.get(into, handle).await;
         };
@@ -147,7 +149,7 @@ impl Connection {
     async fn come(&mut self, into: &Arc<Blobs>, handle: Handle) -> Result<Ended, Failure> {
         let (full, coming) = mpsc::channel(PIECES);
         let (written, empty) = mpsc::channel(PIECES);
-        let is_proven = self.is_secret && into.is_in_memory();
+        let is_proven = self.is_secret && (into.is_in_memory() || handle.is_drawn());
         let from = if is_proven { Source::Proven } else { Source::Any };
         let into = into.clone();
         let writing = here(move || write(into.incoming(handle, from)?, coming, &written));
