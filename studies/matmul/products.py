@@ -7,6 +7,9 @@ ranks multiply at the same time and nothing is sent, `mpi` (summa.c) and `tuples
 first round of a run is not counted. The product of a run's last round is checked. Written are
 `matmul.csv`, a row for each figure, and its manifest.
 
+With `--spans FILE` a table says what each rank did when, in the last round of each case: for a look
+at where time goes, not to be published.
+
 Exit status: 0 done, 1 something failed, 2 wrong arguments, 130 Ctrl-C.
 """
 
@@ -14,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import csv
 import json
 import os
 import random
@@ -30,6 +34,8 @@ from drawing.manifest import Table, first_line
 from shares import entering, groups
 
 HERE = Path(__file__).resolve().parent
+SPANS = ("case", "rank", "span", "began_s", "ended_s")
+
 COLUMNS = ("repetition", "case", "system", "round", "rank", "figure", "value")
 
 Shares = Sequence[float | None]
@@ -41,7 +47,7 @@ CASES: dict[str, Shares] = {
 }
 """Of each case the ranks' shares of a processor; with None a rank is not held back."""
 
-HOLDER_SHARE = 0.03
+HOLDER_SHARE = 0.02
 """Of a processor, for the holder of the store. It is not held back, but the first rank is by it."""
 
 WRONG = 1e-9
@@ -76,7 +82,12 @@ class Place(NamedTuple):
         own = {"OPENBLAS_NUM_THREADS": "1", "TMPDIR": str(self.folder)}
         own |= {"TIDINGS_SHARED": str(self.shared), "OMPI_ALLOW_RUN_AS_ROOT": "1"}
         path = os.environ.get("MATMUL_PATH", os.pathsep.join(sys.path))
-        return {**os.environ, **own, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PYTHONPATH": path}
+        return {
+            **os.environ,
+            **own,
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "PYTHONPATH": path,
+        }
 
 
 @contextlib.contextmanager
@@ -85,8 +96,21 @@ def made_place() -> Iterator[Place]:
     with (
         tempfile.TemporaryDirectory(prefix="matmul-", ignore_cleanup_errors=True) as folder,
         tempfile.TemporaryDirectory(prefix="matmul-", dir="/dev/shm") as shared,
+        with_large_pages(shared),
     ):
         yield Place(Path(folder), Path(shared))
+
+
+@contextlib.contextmanager
+def with_large_pages(folder: str) -> Iterator[None]:
+    """Have a file system there that gives large pages to those who ask for them, if root may."""
+    mount = ["mount", "-t", "tmpfs", "-o", "huge=advise,mode=0700", "matmul", folder]
+    is_there = subprocess.run(mount, check=False, stderr=subprocess.DEVNULL).returncode == 0
+    try:
+        yield
+    finally:
+        if is_there:
+            subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def blas() -> Path:
@@ -226,26 +250,38 @@ def measured(system: str, shares: Shares, sizes: Sizes, summa: Path) -> Said:
 def rows(said: Said) -> Iterator[tuple[str, str, str, str]]:
     """Yield round and rank, where they apply, and each figure with its value."""
     for one in said:
+        if "span" in one:
+            continue
         where = str(one.get("round", "")), str(one.get("rank", ""))
         for name, value in one.items():
             if name not in ("round", "rank"):
                 yield *where, name, f"{value:.6g}"
 
 
+def spans(case: str, said: Said) -> Iterator[list[object]]:
+    """Yield what each rank did in the last round of a run, in seconds since that began."""
+    own = [one for one in said if "span" in one]
+    (whole,) = [one for one in own if one["span"] == "product"]
+    for one in own:
+        times = (f"{one[name] - whole['began']:.4f}" for name in ("began", "ended"))
+        yield [case, one["rank"], one["span"], *times]
+
+
 def compare(
-    sizes: Sizes, repetitions: int, summa: Path, tell: Callable[[str], None]
-) -> Iterator[list[object]]:
-    """Yield the rows of all repetitions."""
+    sizes: Sizes, repetitions: int, cases: Sequence[str], summa: Path, tell: Callable[[str], None]
+) -> Iterator[tuple[int, str, str, Said]]:
+    """Yield what was said in each run of all repetitions."""
     order = random.Random(1)
     for repetition in range(1, repetitions + 1):
-        for case, shares in CASES.items():
+        for case in cases:
+            shares = CASES[case]
             systems = ["alone", "mpi", "tuples"]
             order.shuffle(systems)
             for system in systems:
                 said = measured(system, shares, sizes, summa)
                 seconds = [one["seconds"] for one in said if "seconds" in one]
                 tell(f"{repetition} {case}, {system}: {seconds[-1]:.3f} s")
-                yield from ([repetition, case, system, *row] for row in rows(said))
+                yield repetition, case, system, said
 
 
 def main() -> int:
@@ -255,20 +291,37 @@ def main() -> int:
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--spans", type=Path)
+    parser.add_argument("--case", default="", help="words of the cases that are measured")
     options = parser.parse_args()
+    cases = [case for case in CASES if options.case in case]
+    if not cases:
+        parser.error(f"no case has the words {options.case!r}")
     if options.repetitions < 1 or options.rounds < 2:
         parser.error("at least 1 repetition of 2 rounds, of which the first is not counted")
     sizes = Sizes(options.size, options.block, options.rounds)
     table = Table(options.output / "matmul.csv", seed=1)
-    facts: dict[str, object] = {"load_before": round(os.getloadavg()[0], 2), **sizes._asdict()}
+    facts: dict[str, object] = {
+        "load_before": round(os.getloadavg()[0], 2),
+        **sizes._asdict(),
+    }
     with tempfile.TemporaryDirectory(prefix="matmul-") as folder:
         summa = compiled(Path(folder))
         made = list(
-            compare(sizes, options.repetitions, summa, lambda text: print(text, flush=True))
+            compare(sizes, options.repetitions, cases, summa, lambda text: print(text, flush=True))
         )
     facts["load_after"] = round(os.getloadavg()[0], 2)
-    added = {"openmpi": first_line(["mpirun.openmpi", "--version"]), "openblas": blas().name}
-    table.write_rows(COLUMNS, made, facts=facts, added=added)
+    added = {
+        "openmpi": first_line(["mpirun.openmpi", "--version"]),
+        "openblas": blas().name,
+    }
+    figures = [[*run, *row] for *run, said in made for row in rows(said)]
+    table.write_rows(COLUMNS, figures, facts=facts, added=added)
+    if options.spans is not None:
+        last = {case: said for _, case, system, said in made if system == "tuples"}
+        done = [row for case, said in last.items() for row in spans(case, said)]
+        with options.spans.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([SPANS, *done])
     return 0
 
 

@@ -3,15 +3,15 @@
     python tuples.py --store file:PATH --rank 0 --ranks 4 --size 4096 --block 256 --rounds 3
 
 Each rank puts its panel of A (rows) and of B (columns) as large arrays, and their handles into
-tuples. Rank 0 puts a tuple for each unit of work (units.py), the largest first. A rank pulls one of
-its own rows if there is one of the size that it has had last, else the oldest. It maps what it
-multiplies, and puts the handle of the product in the commit that consumes the unit. So a rank that
-is slow does less, and a unit of one that dies is there again. While a rank multiplies, it puts its
-last product, and pulls its next unit shortly before it has time for it: not earlier, since others
-might have done it by then.
+tuples. Before a product it puts how long a block has taken it in the one before. Rank 0 puts a
+tuple for each unit of work (units.py), the largest first. A rank pulls those that are meant for it,
+then, unless it is slow, what is left of others'. It maps what it multiplies, and puts the handle of
+the product in the commit that consumes the unit. So a rank that is slow does less, and a unit of
+one that dies is there again. While a rank multiplies, it puts its last product, and pulls its next
+unit shortly before it has time for it: not earlier, since others might have done it by then.
 
 Printed are JSON objects: of each round its seconds by rank 0, and of each rank how many blocks it
-has multiplied and what its processor did.
+has multiplied and what its processor did; of the last round also what each rank did when.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import matrices
 import numpy as np
 import tidings.tasks as tt
 from matrices import Matrix
-from units import Unit, units_of
+from units import Grid, Unit, cut
 
 PARTS = 16
 """The most tuples that a statement puts, or takes."""
@@ -42,8 +42,15 @@ POPULATE_READ = 22
 AHEAD = 2
 """The products that are in memory and not put: one is made while the one before it is put."""
 
-LEAD_S = 0.05
+LEAD_S = 0.02
 """How long before the expected end of a product the next unit is pulled."""
+
+NOBODY = -1
+"""For whom a unit is meant that says that there are no more."""
+
+SLOW = 1.25
+"""Times as long as the fastest: a rank that takes longer for a block takes no unit of others, which
+they would end sooner."""
 
 
 class Shape(NamedTuple):
@@ -60,19 +67,20 @@ class Shape(NamedTuple):
 
     def panels(self, rank: int) -> dict[str, Matrix]:
         """Return what a rank puts: its rows of A, and its columns of B as rows."""
-        own, all_of_it = range(rank * self.panel, (rank + 1) * self.panel), range(self.size)
+        own, all_of_it = (
+            range(rank * self.panel, (rank + 1) * self.panel),
+            range(self.size),
+        )
         right = matrices.block("b", self.size, all_of_it, own)
         return {
             "a": matrices.block("a", self.size, own, all_of_it),
             "b": np.ascontiguousarray(right.T),
         }
 
-    def units(self) -> list[tuple[int, Unit]]:
-        """Return the units of work, each with the rank whose rows it has, the largest first."""
-        blocks, panel = self.size // self.block, self.panel // self.block
-        of_ranks = [(rank, units_of(rank, blocks, panel)) for rank in range(self.ranks)]
-        made = [(rank, unit) for rank, units in of_ranks for unit in units]
-        return sorted(made, key=lambda one: -one[1].blocks)
+    @property
+    def grid(self) -> Grid:
+        """The blocks of the product, and of a panel."""
+        return Grid(self.size // self.block, self.panel // self.block)
 
 
 Products = list[tuple[Unit, Matrix]]
@@ -85,7 +93,7 @@ class Claim(NamedTuple):
     pulled: tt.Pulled
     unit: Unit
     left: Matrix
-    right: Matrix
+    right: list[Matrix]
 
 
 class Round:
@@ -95,18 +103,28 @@ class Round:
         self.space, self.store, self.shape = rank.space, rank.store, rank.shape
         self.rank, self.number = rank.number, number
         self.panels = {(name, rank.number): panel for name, panel in rank.panels.items()}
+        self.maps: dict[tuple[str, int], memoryview] = {}
+        self.entered: set[tuple[str, int]] = set()
         self.done = threading.Event()
-        self.unit_blocks, self.blocks = rank.shape.units()[0][1].blocks, 0
-        self.block_s = self.wait_s = 0.0
+        self.before_s, self.fastest_s = rank.block_s, 0.0
+        self.is_first = self.has_own = True
+        self.blocks, self.multiply_s = 0, 0.0
         # Of what threads do in turn: multiply, claim and map, put arrays.
         self.cpu_s = {"multiply": 0.0, "claim": 0.0, "put": 0.0}
+        self.spans: list[tuple[str, float, float]] = []
+
+    @property
+    def block_s(self) -> float:
+        """How long a block takes this rank, as far as it is known."""
+        return self.multiply_s / self.blocks if self.blocks else self.before_s
 
     @contextlib.contextmanager
     def counted(self, what: str) -> Iterator[None]:
-        """Count the processor time of this thread for something."""
-        began_s = time.thread_time()
+        """Count the processor time of this thread for something, and note when it was."""
+        began, began_s = time.monotonic(), time.thread_time()
         yield
         self.cpu_s[what] += time.thread_time() - began_s
+        self.spans.append((what, began, time.monotonic()))
 
     def factor(self, name: str, first: int, count: int) -> Matrix:
         """Return rows of A or columns of B, of which a panel is mapped on its first use."""
@@ -114,9 +132,19 @@ class Round:
         which, row = divmod(first * block, panel)
         if (name, which) not in self.panels:
             handle = self.space.read("panel", name, which, tt.Handle)[3]
-            enter_pages(handle.get())
+            self.maps[name, which] = handle.get()
             self.panels[name, which] = handle.array(float, (panel, self.shape.size))
+        if (name, which) in self.maps:
+            for at in range(first, first + count):
+                self.enter(name, at, self.maps[name, which])
         return self.panels[name, which][row : row + count * block]
+
+    def enter(self, name: str, at: int, mapped: memoryview) -> None:
+        """Enter the pages of a row of blocks of a panel that is mapped, once."""
+        if (name, at) not in self.entered:
+            self.entered.add((name, at))
+            length = self.shape.block * self.shape.size * 8
+            enter_pages(mapped, at % self.shape.grid.panel * length, length)
 
     def claim(self, later_s: float) -> Claim | None:
         """Pull a unit later, or when the product is done; None at the end of the round."""
@@ -125,35 +153,63 @@ class Round:
             return self.claimed()
 
     def claimed(self) -> Claim | None:
-        """Pull a unit, of its own rows if there is one of the last size, and get its factors."""
-        place = (int,) * 4
-        own = self.space.try_pull("unit", self.number, self.unit_blocks, self.rank, *place)
-        pulled = own or self.space.pull("unit", self.number, int, int, *place)
-        unit = Unit(*pulled.fields[4:])
+        """Pull a unit, and get its factors."""
+        pulled = self.pulled()
+        if pulled is None:
+            return None
+        self.fastest_s, *place = pulled.fields[4:]
+        unit = Unit(*place)
         if unit.blocks == 0:
             pulled.consume()
             return None
-        self.unit_blocks = unit.blocks
         left = self.factor("a", unit.row, unit.rows)
-        return Claim(pulled, unit, left, self.factor("b", unit.column, unit.columns))
+        return Claim(pulled, unit, left, [self.factor("b", *some) for some in self.pieces(unit)])
+
+    def pulled(self) -> tt.Pulled | None:
+        """Pull a unit that is meant for this rank; if there is none, unless it is slow, any."""
+        rest = float, int, int, int, int
+        if self.is_first:
+            self.is_first = False
+            return self.space.pull("unit", self.number, int, self.rank, *rest)
+        if self.has_own:
+            own = self.space.try_pull("unit", self.number, int, self.rank, *rest)
+            if own is not None:
+                return own
+            self.has_own = False
+        if is_slow(self.before_s, self.fastest_s):
+            return None
+        return self.space.pull("unit", self.number, int, int, *rest)
+
+    def pieces(self, unit: Unit) -> Iterator[tuple[int, int]]:
+        """Yield the columns of a unit, those of each panel by themselves, and how many they are."""
+        at, end = unit.column, unit.column + unit.columns
+        while at < end:
+            some = min(end - at, self.shape.grid.panel - at % self.shape.grid.panel)
+            yield at, some
+            at += some
 
     def product(self, claim: Claim) -> tt.Draft:
         """Return the product of a claim, in memory that this host shares."""
+        columns = claim.unit.columns * self.shape.block
         with self.counted("put"):
-            draft = tt.draft((len(claim.left), len(claim.right)), store=self.store)
-        began = time.monotonic()
+            draft = tt.draft((len(claim.left), columns), store=self.store)
+        began, at = time.monotonic(), 0
         with self.counted("multiply"):
-            np.matmul(claim.left, claim.right.T, out=draft.array)
-        self.block_s = (time.monotonic() - began) / claim.unit.blocks
+            for right in claim.right:
+                end = at + len(right)
+                np.matmul(claim.left, right.T, out=draft.array[:, at:end])
+                at = end
+        self.multiply_s += time.monotonic() - began
         self.blocks += claim.unit.blocks
         return draft
 
     def deliver(self, claim: Claim, product: tt.Draft) -> None:
-        """Put a product, in the commit that consumes its unit."""
+        """Put a product, in the commit that consumes its unit; without a hash, as all map it."""
         with self.counted("put"):
-            handle = product.put()
+            handle = product.put(hashed=False)
         self.space.execute(
-            consumes=[claim.pulled], puts=[("product", self.number, *claim.unit, handle)]
+            consumes=[claim.pulled],
+            puts=[("product", self.number, *claim.unit, handle)],
         )
 
     def multiply(self) -> None:
@@ -172,29 +228,33 @@ class Round:
                 delivered.append(deliveries.submit(self.deliver, claim, product))
                 began = time.monotonic()
                 claim = ahead.result()
-                self.wait_s += time.monotonic() - began
+                self.spans.append(("wait", began, time.monotonic()))
             for one in delivered:
                 one.result()
 
-    def conduct(self) -> tuple[float, Products]:
-        """Put all units, take all products and map them; return the seconds, and the products."""
-        for _ in range(self.shape.ranks):
-            self.space.take("ready", self.number, int)
+    def conduct(self) -> tuple[float, float, Products]:
+        """Put all units, take all products and map them; return begin, end and products."""
+        seconds = [0.0] * self.shape.ranks
+        for _ in seconds:
+            _, _, rank, seconds[rank] = self.space.take("ready", self.number, int, float)
+        fastest_s = min(seconds)
         began = time.monotonic()
         units = [
-            ("unit", self.number, unit.blocks, rank, *unit) for rank, unit in self.shape.units()
+            ("unit", self.number, unit.blocks, rank, fastest_s, *unit)
+            for rank, unit in cut(seconds, self.shape.grid)
         ]
-        units.append(("go", self.number))
         product = "product", self.number, int, int, int, int, tt.Handle
         found = []
         for at in range(0, len(units), PARTS):
             self.space.execute(puts=units[at : at + PARTS])
-        while left := len(units) - 1 - len(found):
+        while left := len(units) - len(found):
             found += self.space.execute(takes=[product] * min(PARTS, left))
-        seconds = time.monotonic() - began
-        for rank in range(self.shape.ranks):
-            self.space.put("unit", self.number, 0, rank, 0, 0, 0, 0)
-        return seconds, [self.mapped(Unit(*place), handle) for _, _, *place, handle in found]
+        ended = time.monotonic()
+        for block_s in seconds:
+            if not is_slow(block_s, fastest_s):
+                self.space.put("unit", self.number, 0, NOBODY, fastest_s, 0, 0, 0, 0)
+        products = [self.mapped(Unit(*place), handle) for _, _, *place, handle in found]
+        return began, ended, products
 
     def mapped(self, unit: Unit, handle: tt.Handle) -> tuple[Unit, Matrix]:
         """Map a product that was found."""
@@ -202,11 +262,16 @@ class Round:
         return unit, handle.array(float, (unit.rows * block, unit.columns * block))
 
 
-def enter_pages(mapped: memoryview) -> None:
-    """Let all pages of what is mapped be known to this process: one by one takes twice as long."""
+def is_slow(block_s: float, fastest_s: float) -> bool:
+    """Return whether a rank is known to take longer for a block than others."""
+    return block_s > SLOW * fastest_s > 0
+
+
+def enter_pages(mapped: memoryview, start: int, length: int) -> None:
+    """Let these pages of what is mapped be known to this process: one by one takes longer."""
     if isinstance(mapped.obj, mmap.mmap):
-        with contextlib.suppress(OSError):  # by Linux 5.14 and later
-            mapped.obj.madvise(POPULATE_READ)
+        with contextlib.suppress(OSError, ValueError):  # not by old kernels, nor of parts of pages
+            mapped.obj.madvise(POPULATE_READ, start, length)
 
 
 def write(path: Path, shape: Shape, products: Products) -> None:
@@ -232,12 +297,16 @@ class Rank:
         self.space = tt.Space("matmul", store=self.store)
         self.panels = self.shape.panels(self.number)
         self.products: Products = []
+        self.block_s = self.began = self.ended = 0.0
+        self.spans: list[tuple[str, float, float]] = []
 
     def put(self) -> None:
         """Put its panels."""
         began = time.monotonic()
         for name, panel in self.panels.items():
-            self.space.put("panel", name, self.number, tt.put(panel, store=self.store))
+            draft = tt.draft(panel.shape, store=self.store)
+            draft.array[:] = panel
+            self.space.put("panel", name, self.number, draft.put(hashed=False))
         say(rank=self.number, put_s=time.monotonic() - began)
 
     def round(self, number: int) -> None:
@@ -246,16 +315,17 @@ class Rank:
         with ThreadPoolExecutor(1) as conductor:
             conducted = conductor.submit(own.conduct) if self.number == 0 else None
             cpu_s = time.process_time()
-            self.space.put("ready", number, self.number)
-            self.space.read("go", number)
+            self.space.put("ready", number, self.number, self.block_s)
             own.multiply()
             cpu_s = time.process_time() - cpu_s
+        self.block_s, self.spans = own.block_s, own.spans
         seconds = {f"{what}_cpu_s": spent for what, spent in own.cpu_s.items()}
-        seconds |= {"cpu_s": cpu_s, "wait_s": own.wait_s}
+        waits = [ended - began for what, began, ended in own.spans if what == "wait"]
+        seconds |= {"cpu_s": cpu_s, "wait_s": sum(waits)}
         say(round=number, rank=self.number, blocks=own.blocks, **seconds)
         if conducted is not None:
-            seconds, self.products = conducted.result()
-            say(round=number, seconds=seconds, units=len(self.products))
+            self.began, self.ended, self.products = conducted.result()
+            say(round=number, seconds=self.ended - self.began, units=len(self.products))
 
 
 def run(options: argparse.Namespace) -> None:
@@ -264,6 +334,9 @@ def run(options: argparse.Namespace) -> None:
     rank.put()
     for number in range(options.rounds):
         rank.round(number)
+    rank.spans += [("product", rank.began, rank.ended)] if rank.number == 0 else []
+    for what, began, ended in rank.spans:
+        say(rank=rank.number, span=what, began=began, ended=ended)
     if options.product is not None and options.rank == 0:
         write(options.product, rank.shape, rank.products)
 

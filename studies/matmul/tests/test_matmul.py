@@ -15,7 +15,7 @@ import products
 import pytest
 import shares
 from products import FailedError, Said, Sizes
-from units import Unit, units_of
+from units import LARGEST, Grid, cut
 
 SMALL = Sizes(size=128, block=8, rounds=2)
 
@@ -37,31 +37,52 @@ def values(said: Said, name: str) -> list[float]:
     return [one[name] for one in said if name in one]
 
 
-@pytest.mark.parametrize(("blocks", "panel"), [(16, 4), (16, 8), (12, 3), (1, 1)])
-def test_units_cover_a_product_once_and_get_smaller(blocks: int, panel: int) -> None:
-    """No unit goes over the edge of a panel, so that its factors are each one piece."""
+@pytest.mark.parametrize(
+    ("seconds", "grid"),
+    [
+        ([0.0] * 4, Grid(16, 4)),
+        ([1.0, 1.0, 1.0, 2.0], Grid(16, 4)),
+        ([1.0, 1.1], Grid(16, 8)),
+        ([1.0, 9.0, 3.0, 2.0], Grid(12, 3)),
+        ([1.0], Grid(1, 1)),
+        ([1.0, 100.0], Grid(2, 1)),
+    ],
+)
+def test_units_cover_a_product_once(seconds: list[float], grid: Grid) -> None:
+    """The rows of each are in one panel, and each rank has one, however slow it is."""
     covered: Counter[tuple[int, int]] = Counter()
-    for rank in range(blocks // panel):
-        made = units_of(rank, blocks, panel)
-        for unit in made:
-            rows = range(unit.row, unit.row + unit.rows)
-            columns = range(unit.column, unit.column + unit.columns)
-            covered.update(itertools.product(rows, columns))
-            assert {row // panel for row in rows} == {rank}
-            assert len({column // panel for column in columns}) == 1
-        sizes = [one.blocks for one in made]
-        assert sizes == sorted(sizes, reverse=True)
-        assert sizes[-1] == 1
-    assert set(covered) == set(itertools.product(range(blocks), repeat=2))
+    made = cut(seconds, grid)
+    for _, unit in made:
+        rows = range(unit.row, unit.row + unit.rows)
+        columns = range(unit.column, unit.column + unit.columns)
+        covered.update(itertools.product(rows, columns))
+        assert len({row // grid.panel for row in rows}) == 1
+        assert unit.blocks <= max(LARGEST, grid.panel)
+    assert set(covered) == set(itertools.product(range(grid.blocks), repeat=2))
     assert set(covered.values()) == {1}
+    assert {rank for rank, _ in made} == set(range(grid.ranks))
 
 
-def test_units_of_the_study_are_few_and_begin_with_own_columns() -> None:
-    """Each takes a pull and a commit."""
-    made = units_of(1, 16, 4)
-    assert made[0] == Unit(row=4, column=4, rows=4, columns=4)
-    assert made[-1].column in range(4)
-    assert len(made) <= 12
+@pytest.mark.parametrize("seconds", [[1.0] * 4, [1.0, 1.0, 1.0, 2.0], [3.0, 1.0, 2.0, 1.0]])
+def test_ranks_whose_speeds_are_known_end_together(seconds: list[float]) -> None:
+    """They do as long as what they measured holds, and few units are enough for that."""
+    made = cut(seconds, Grid(16, 4))
+    ends = [0.0] * 4
+    for rank, unit in made:
+        ends[rank] += unit.blocks * seconds[rank]
+    ideal = 256 / sum(1 / one for one in seconds)
+    assert max(ends) < 1.015 * ideal
+    assert len(made) <= 24
+
+
+def test_a_rank_begins_with_its_own_rows_and_columns() -> None:
+    """So ranks read different panels at a time."""
+    first = {}
+    for rank, unit in cut([1.0] * 4, Grid(16, 4)):
+        first.setdefault(rank, unit)
+    assert {(rank, unit.row, unit.column) for rank, unit in first.items()} == {
+        (rank, 4 * rank, 4 * rank) for rank in range(4)
+    }
 
 
 def test_parts_of_a_matrix_are_those_of_the_whole() -> None:
