@@ -22,7 +22,7 @@ PARTS := $(addprefix --test ,$(sort $(basename $(notdir \
 	$(wildcard crates/*/tests/*.rs) $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs))))))
 # What `make check` leaves out of them: those that simulate for long, and those that need another program.
 LONG := campaigns catching_up colonies compact full predicted_ages simulation soak steady_state strategies
-FOREIGN := etcd etcd_spaces killed_calls
+FOREIGN := active etcd etcd_spaces killed_calls
 QUICK := $(addprefix --test ,$(filter-out --test $(LONG) $(FOREIGN),$(PARTS)))
 WHOLE := $(addprefix --test ,$(shell sed -n 's/^name = "\([a-z_]*\)"$$/\1/p' tests/Cargo.toml))
 

@@ -8,8 +8,6 @@
 
 use std::net::SocketAddrV4;
 
-use crate::lane::INLINE_BYTES;
-
 const ETHERNET_BYTES: usize = 14;
 const IP_BYTES: usize = 20;
 const UDP_BYTES: usize = 8;
@@ -31,14 +29,15 @@ pub struct Ends {
 /// A frame, and room for the bytes of a datagram in it.
 #[derive(Debug)]
 pub(crate) struct Frame {
-    bytes: [u8; HEAD_BYTES + INLINE_BYTES],
+    bytes: Box<[u8]>,
     /// The sum over the header of IP without its length and checksum.
     sum: u32,
 }
 
 impl Frame {
-    pub(crate) fn new(ends: &Ends) -> Self {
-        let mut bytes = [0; HEAD_BYTES + INLINE_BYTES];
+    /// With room for so many bytes, of which a datagram has less than 2^16.
+    pub(crate) fn new(ends: &Ends, room: usize) -> Self {
+        let mut bytes = vec![0; HEAD_BYTES + room].into_boxed_slice();
         bytes[..6].copy_from_slice(&ends.hardware[1]);
         bytes[6..12].copy_from_slice(&ends.hardware[0]);
         bytes[12..14].copy_from_slice(&[8, 0]); // IPv4
@@ -56,9 +55,9 @@ impl Frame {
         Self { bytes, sum }
     }
 
-    /// The frame with these bytes, of which it takes [`INLINE_BYTES`].
+    /// The frame with these bytes, of which it takes as many as it has room for.
     pub(crate) fn with(&mut self, payload: &[u8]) -> &[u8] {
-        let payload = &payload[..payload.len().min(INLINE_BYTES)];
+        let payload = &payload[..payload.len().min(self.bytes.len() - HEAD_BYTES)];
         let udp_bytes = (UDP_BYTES + payload.len()) as u16;
         let ip_bytes = IP_BYTES as u16 + udp_bytes;
         let mut sum = self.sum + u32::from(ip_bytes);
@@ -78,6 +77,7 @@ impl Frame {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lane::INLINE_BYTES;
 
     /// The header that RFC 1071's rule accepts: all words, with the checksum, sum up to ones.
     #[test]
@@ -87,7 +87,7 @@ mod tests {
             from: "10.1.2.3:4000".parse().expect("an address"),
             to: "192.168.255.254:65535".parse().expect("an address"),
         };
-        let mut frame = Frame::new(&ends);
+        let mut frame = Frame::new(&ends, INLINE_BYTES);
         for length in 0..=INLINE_BYTES {
             let bytes = frame.with(&vec![9; length]);
             assert_eq!(bytes.len(), HEAD_BYTES + length);

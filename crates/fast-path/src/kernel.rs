@@ -2,7 +2,7 @@
 //! call.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 fn checked(result: i32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -18,6 +18,14 @@ pub(crate) fn block_signals() -> io::Result<()> {
     };
     // This one returns its error.
     if result == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(result)) }
+}
+
+/// A number that nobody can guess, and that is not 0.
+pub(crate) fn random() -> io::Result<u64> {
+    let mut number = 0u64;
+    // SAFETY: the kernel writes the eight bytes of the number, whose every bit pattern is one.
+    let filled = unsafe { libc::getrandom((&raw mut number).cast(), 8, 0) };
+    if filled == 8 { Ok(number.max(1)) } else { Err(io::Error::last_os_error()) }
 }
 
 /// A socket that sends frames as they are by the interface with this number, past its queue.
@@ -61,6 +69,15 @@ pub(crate) fn map_private(bytes: usize, filled: bool) -> io::Result<*mut u8> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: a new mapping at an address that the kernel chooses replaces nothing.
     let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
+    if start == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(start.cast()) }
+}
+
+/// Pages that a descriptor gives, from an offset on, shared and writable, where the kernel likes.
+pub(crate) fn map_shared(from: impl AsFd, offset: i64, bytes: usize) -> io::Result<*mut u8> {
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+    let (from, anywhere) = (from.as_fd().as_raw_fd(), std::ptr::null_mut());
+    // SAFETY: a new mapping at an address that the kernel chooses replaces nothing.
+    let start = unsafe { libc::mmap(anywhere, bytes, protection, flags, from, offset) };
     if start == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(start.cast()) }
 }
 

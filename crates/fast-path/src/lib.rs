@@ -9,8 +9,10 @@
 //! | [`service`] | the thread on the service core, and what it does where there is one core only |
 //! | [`post`], [`routine`] | curried calls: made ready once, fired by writing a line |
 //! | [`frame`] | a frame that is made but for the bytes of a datagram |
+//! | `carrier`, `xdp_socket` | how frames are handed to an interface |
 //! | [`shipper`], [`shippable`] | shipped calls: made in a thread's place, and which can be |
 //! | `dispatch`, `program` | the same for code and programs that know nothing of it, on x86-64 |
+//! | [`active`] | active messages: changes of words where their frame arrives |
 //! | [`space`] | memory at one address in all processes of a group |
 //! | [`pages`] | words on pages of 2 MiB |
 //! | [`lane`] | the lines, as a protocol that a model checker has seen all of |
@@ -23,6 +25,8 @@
 
 #![deny(unsafe_code)]
 
+pub mod active;
+mod carrier;
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "it is where the calls of other code are taken over")]
 pub mod dispatch;
@@ -46,7 +50,10 @@ pub mod shippable;
 #[expect(unsafe_code, reason = "it is where system calls of any kind are made")]
 pub mod shipper;
 pub mod space;
+#[expect(unsafe_code, reason = "it is where frames are shared with the kernel")]
+mod xdp_socket;
 
+pub use carrier::Handover;
 pub use error::{CurryError, DispatchError, FireError, LaneError, ProgramError, StartError};
 pub use lane::INLINE_BYTES;
 pub use post::{Post, Progress, Ticket};

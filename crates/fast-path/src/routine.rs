@@ -11,6 +11,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send, sendto};
 
+use crate::carrier::{Carrier, Handover};
 use crate::error::CurryError;
 use crate::frame::{Ends, Frame};
 use crate::lane::INLINE_BYTES;
@@ -37,7 +38,7 @@ pub struct Routine(Kind);
 enum Kind {
     Send { socket: UdpSocket, to: Option<SocketAddr> },
     Write { file: OwnedFd },
-    Frame { socket: OwnedFd, frame: Box<Frame> },
+    Frame { carrier: Carrier, frame: Frame },
     Bulk { socket: UdpSocket, to: Option<SocketAddr>, segment: usize, whole: bool, buffer: Buffer },
 }
 
@@ -71,7 +72,8 @@ impl Routine {
     }
 
     /// Sends a datagram of up to [`INLINE_BYTES`] as a frame that is made here but for them, by an
-    /// interface, past routes, filters and queues. It takes CAP_NET_RAW.
+    /// interface, past routes, filters and queues: by a ring that is shared with the kernel
+    /// (AF_XDP), or where that cannot be had by a call each (AF_PACKET). It takes CAP_NET_RAW.
     ///
     /// # Errors
     /// If there is no such interface, or this process may not.
@@ -85,8 +87,16 @@ impl Routine {
             source,
         };
         let index = if_nametoindex(interface).map_err(|error| refused(error.into()))?;
-        let socket = crate::kernel::packet_socket(index).map_err(refused)?;
-        Ok(Self(Kind::Frame { socket, frame: Box::new(Frame::new(ends)) }))
+        let carrier = Carrier::best(index).map_err(refused)?;
+        Ok(Self(Kind::Frame { carrier, frame: Frame::new(ends, INLINE_BYTES) }))
+    }
+
+    /// How its frames are handed to the interface; `None` for routines without.
+    pub fn handover(&self) -> Option<Handover> {
+        match &self.0 {
+            Kind::Frame { carrier, .. } => Some(carrier.handover()),
+            _ => None,
+        }
     }
 
     /// Sends up to `bytes` of a buffer as datagrams of `segment` bytes each, and a last one with
@@ -140,8 +150,8 @@ impl Routine {
         match &mut self.0 {
             Kind::Send { socket, to } => send_to(socket, *to, inline),
             Kind::Write { file } => rustix::io::write(&*file, inline),
-            Kind::Frame { socket, frame } => {
-                send(&*socket, frame.with(inline), FLAGS).map(|_| inline.len())
+            Kind::Frame { carrier, frame } => {
+                carrier.send(frame.with(inline)).map(|()| inline.len())
             }
             Kind::Bulk { socket, to, segment, whole, buffer } => {
                 let bytes = locked(buffer);

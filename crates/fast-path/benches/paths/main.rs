@@ -1,5 +1,8 @@
 //! What do the fast paths cost beside the plain ones?
 //!
+//! With a word after `--` it measures one group: `message`, with frames, or `dispatch`, the calls
+//! of code that knows nothing of this.
+//!
 //! Each repetition has all paths in turn, so that what else the machine does meets all of them; a
 //! row is the median over the repetitions of the median, and of the 99th percentile, within each.
 //! `cargo bench -p tidings-fast-path`; with `cargo test` each path runs a few times. Caller and
@@ -11,6 +14,9 @@
 //! - `bulk`: 32 datagrams of 1,200 bytes, by one call and one by one;
 //! - `call`: getppid, and a write of 64 bytes to /dev/null; getppid of code that knows nothing of
 //!   this, dispatched, and beside it answered by a supervisor of seccomp;
+//! - `message`: to a responder in another network namespace and back, an addition; and the program
+//!   that does it, run alone by the kernel;
+//! - `frame`: the same datagram over that wire, sent and as a frame that is made but for its bytes;
 //! - `space`: to attach it in a fresh process, beside a mapping of as much memory anywhere; to read
 //!   a cell of 64 bytes beside as many bytes that nobody changes, while its writer in another
 //!   process does nothing, and while it writes without a pause;
@@ -19,6 +25,7 @@
 
 mod clock;
 mod memory;
+mod messages;
 #[cfg(target_arch = "x86_64")]
 mod unmodified;
 
@@ -59,24 +66,39 @@ fn main() {
         return;
     }
     let mut rows = Rows::default();
+    let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     for repetition in 0..sizes.repetitions {
-        // Before this process has a service, which would share its core with the other's.
+        // Before this process has a service, which would share its core with theirs.
         #[cfg(target_arch = "x86_64")]
-        unmodified::calls(core, sizes.calls / 10, &mut rows);
-        let service = Service::best(Settings { core, spins: 10_000 });
-        if repetition == 0 {
-            match service.way() {
-                Way::Shipped => println!("calls are shipped to a core of their own"),
-                Way::InPlace(why) => println!("calls run in place: {why}"),
-            }
+        if only.as_deref() != Some("message") {
+            unmodified::calls(core, sizes.calls / 10, &mut rows);
         }
-        sends(&service, sizes.calls, &mut rows);
-        bulks(&service, sizes.calls / 20 + 1, &mut rows);
-        calls(&service, sizes.calls, &mut rows);
-        memory::spaces(sizes.calls, &mut rows);
-        memory::pages(&service, if full { 64 << 20 } else { 4 << 20 }, &mut rows);
+        if only.as_deref() != Some("dispatch") {
+            messages::rows(core, sizes.calls, &mut rows);
+        }
+        match only.as_deref() {
+            Some("message") => {}
+            Some("dispatch") => plain_call(sizes.calls, &mut rows),
+            _ => served(core, repetition == 0, full, sizes.calls, &mut rows),
+        }
     }
     print!("{rows}");
+}
+
+/// What a service is needed for, or is beside.
+fn served(core: Option<usize>, first: bool, full: bool, count: usize, rows: &mut Rows) {
+    let service = Service::best(Settings { core, spins: 10_000 });
+    if first {
+        match service.way() {
+            Way::Shipped => println!("calls are shipped to a core of their own"),
+            Way::InPlace(why) => println!("calls run in place: {why}"),
+        }
+    }
+    sends(&service, count, rows);
+    bulks(&service, count / 20 + 1, rows);
+    calls(&service, count, rows);
+    memory::spaces(count, rows);
+    memory::pages(&service, if full { 64 << 20 } else { 4 << 20 }, rows);
 }
 
 /// Binds this thread to the last core that it may use; the first is for the service.
@@ -152,11 +174,15 @@ fn bulks(service: &Service, count: usize, rows: &mut Rows) {
     rows.add("bulk, one curried call: done", &whole, Some("bulk, 32 plain sends"));
 }
 
-fn calls(service: &Service, count: usize, rows: &mut Rows) {
+fn plain_call(count: usize, rows: &mut Rows) {
     let plain = timed(count, || {
         std::hint::black_box(rustix::process::getppid());
     });
     rows.add("getppid, plain", &plain, None);
+}
+
+fn calls(service: &Service, count: usize, rows: &mut Rows) {
+    plain_call(count, rows);
     let mut shipper = service.shipper().expect("a lane");
     let times = timed(count, || {
         std::hint::black_box(shipper.parent());
