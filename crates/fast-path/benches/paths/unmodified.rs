@@ -6,6 +6,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 use tidings_fast_path::{Service, Settings, dispatch};
@@ -20,6 +21,7 @@ pub(crate) fn is_measured_here(service_core: Option<usize>) -> bool {
     let Ok(role) = std::env::var(ROLE) else { return false };
     let count = std::env::var(COUNT).ok().and_then(|count| count.parse().ok()).unwrap_or(1);
     let times = match role.as_str() {
+        "bounced" => bounced(count),
         "dispatched" => dispatched(service_core, count),
         _ => supervised(service_core, count),
     };
@@ -32,8 +34,12 @@ pub(crate) fn is_measured_here(service_core: Option<usize>) -> bool {
 
 /// The rows of both, in turn with the rest.
 pub(crate) fn calls(core: Option<usize>, count: usize, rows: &mut Rows) {
-    let names = ["getppid, dispatched", "getppid, by seccomp's notification"];
-    for (role, name) in ["dispatched", "supervised"].into_iter().zip(names) {
+    let roles = [
+        ("bounced", "getppid, a bare signal"),
+        ("dispatched", "getppid, dispatched"),
+        ("supervised", "getppid, by seccomp's notification"),
+    ];
+    for (role, name) in roles {
         let mut program = Command::new(std::env::current_exe().expect("this program"));
         program.env(ROLE, role).env(COUNT, count.to_string()).stderr(Stdio::inherit());
         program.env(SERVICE_CORE, core.map_or_else(String::new, |core| core.to_string()));
@@ -50,6 +56,36 @@ pub(crate) fn calls(core: Option<usize>, count: usize, rows: &mut Rows) {
 
 fn call() {
     std::hint::black_box(rustix::process::getppid());
+}
+
+/// What the kernel reads at each call: whether to send a signal for it.
+static SELECTOR: AtomicU8 = AtomicU8::new(0);
+
+/// Says what the call comes to, and lets the return from the signal pass.
+extern "C" fn bounce(_signal: i32, _info: *mut libc::c_void, context: *mut libc::ucontext_t) {
+    SELECTOR.store(0, Ordering::Relaxed);
+    // SAFETY: the kernel gives a handler with SA_SIGINFO its context.
+    unsafe { (*context).uc_mcontext.gregs[libc::REG_RAX as usize] = 1 };
+}
+
+/// The floor of dispatch: a signal for a call, and the return from it, with nothing done between.
+fn bounced(count: usize) -> io::Result<Vec<u64>> {
+    // SAFETY: zeros are an action without a mask; its handler is for this signal. The selector
+    // lives for ever.
+    let refused = unsafe {
+        let mut action = std::mem::zeroed::<libc::sigaction>();
+        action.sa_sigaction = bounce as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_NODEFER;
+        let set = libc::sigaction(libc::SIGSYS, &raw const action, std::ptr::null_mut());
+        set != 0 || libc::prctl(59, 1, 0, 0, &raw const SELECTOR) != 0
+    };
+    if refused {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(timed(count, || {
+        SELECTOR.store(1, Ordering::Relaxed);
+        call();
+    }))
 }
 
 fn dispatched(core: Option<usize>, count: usize) -> io::Result<Vec<u64>> {

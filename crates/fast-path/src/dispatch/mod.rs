@@ -5,6 +5,10 @@
 //! makes it in place, from the `gate`, and puts the result where the program expects it. So an
 //! unmodified program runs with its calls shipped: the price is the signal.
 //!
+//! After a shipped call the handler does not return to the kernel: it has the program's registers
+//! in the signal's frame, puts them back and jumps. A signal that blocks none and that came on the
+//! stack that was in use leaves nothing else to undo.
+//!
 //! Some calls are about the signal's frame itself, and are done on it: the mask, the alternate
 //! stack, the return from the program's own handlers. SIGSYS is never blocked, since a blocked one
 //! ends the program: masks lose it on their way. Threads and processes that the program makes are
@@ -33,6 +37,8 @@ use crate::shipper::{Call, Shipper, rest, shipped};
 const PR_SET_SYSCALL_USER_DISPATCH: i32 = 59;
 const OFF: u64 = 0;
 const ON: u64 = 1;
+/// Gives a thread a shadow stack.
+const ARCH_SHSTK_ENABLE: u64 = 0x5001;
 /// What the kernel reads at each call.
 const ALLOW: u8 = 0;
 const BLOCK: u8 = 1;
@@ -59,6 +65,8 @@ static OWN: Own = Own {
 static SELECTOR: AtomicU8 = AtomicU8::new(ALLOW);
 static SHIPPED: AtomicU64 = AtomicU64::new(0);
 static IN_PLACE: AtomicU64 = AtomicU64::new(0);
+/// Whether the handler may go on with the program by itself, which saves a call of the kernel.
+static RESUMES: AtomicBool = AtomicBool::new(false);
 /// Whether the tally is written to the standard error when the program ends.
 static TOLD: AtomicBool = AtomicBool::new(false);
 
@@ -101,6 +109,7 @@ pub fn begin(shipper: Shipper) -> Result<Dispatched, DispatchError> {
     let dispatched = Dispatched { _here: std::marker::PhantomData };
     // The drop of `dispatched` undoes what was done, if what follows fails.
     set_handler().map_err(|source| DispatchError::System { call: "rt_sigaction", source })?;
+    RESUMES.store(!gate::has_shadow_stack(), Ordering::Relaxed);
     let (begin, bytes) = gate::range();
     SELECTOR.store(ALLOW, Ordering::Relaxed);
     let selector = (&raw const SELECTOR) as u64;
@@ -182,8 +191,14 @@ extern "C" fn on_call(_signal: i32, _info: *mut c_void, context: *mut libc::ucon
         context.uc_mcontext.gregs[libc::REG_RIP as usize] = gate::handlers_return() as i64;
         return;
     }
-    let result = by_service(call).unwrap_or_else(|| in_place(call, context));
+    let shipped = by_service(call);
+    let result = shipped.unwrap_or_else(|| in_place(call, context));
     context.uc_mcontext.gregs[libc::REG_RAX as usize] = result as i64;
+    if shipped.is_some() && RESUMES.load(Ordering::Relaxed) {
+        // SAFETY: this handler's signal blocks none and has no stack of its own, and a shipped call
+        // is neither about the mask nor about the stack. Nothing is left to do here.
+        unsafe { gate::resume(context) };
+    }
 }
 
 /// Ships a call if it can be and none is on its way.
@@ -217,6 +232,11 @@ fn in_place(mut call: Call, context: &mut libc::ucontext_t) -> u64 {
             // SAFETY: the program's call; the action lives until it is done.
             return unsafe { gate::call(call) };
         }
+        // From now on only the kernel can return from a signal.
+        libc::SYS_arch_prctl if first == ARCH_SHSTK_ENABLE => {
+            RESUMES.store(false, Ordering::Relaxed);
+        }
+        libc::SYS_sigaltstack => arm(context),
         libc::SYS_vfork => call.number = libc::SYS_fork as u64,
         libc::SYS_clone if second != 0 => return clone(call, context),
         libc::SYS_clone if first & libc::CLONE_VM as u64 != 0 => {
@@ -273,6 +293,17 @@ fn keep_mask(context: &mut libc::ucontext_t) {
     unsafe { gate::call(Call { number: libc::SYS_rt_sigprocmask as u64, arguments }) };
     // SAFETY: the kernel's mask of 64 signals is the beginning of the C library's.
     unsafe { *(&raw mut context.uc_sigmask).cast::<u64>() = mask & !OWN_SIGNAL };
+}
+
+/// An alternate stack that a signal takes away is there again for the program's call about it; the
+/// return from the signal would give it back.
+fn arm(context: &libc::ucontext_t) {
+    if context.uc_stack.ss_flags & gate::AUTODISARM == 0 {
+        return;
+    }
+    let arguments = [(&raw const context.uc_stack) as u64, 0, 0, 0, 0, 0];
+    // SAFETY: gives the thread the stack that it had; the description is in the signal's frame.
+    unsafe { gate::call(Call { number: libc::SYS_sigaltstack as u64, arguments }) };
 }
 
 /// And the alternate stack.
