@@ -19,7 +19,7 @@ use tidings_tasks::holds::Holds;
 use tidings_tasks::payloads::{MARK, Payloads};
 use tidings_tasks::replies::Replies;
 use tidings_tasks::session::Session;
-use tidings_tasks::worker::{Running, WHILE};
+use tidings_tasks::worker::Running;
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, MAX_TASKS, Request, Submission};
 use tidings_tasks_core::record::Outcome as Ended;
@@ -44,7 +44,7 @@ const QUEUE: usize = 4_096;
 const GATHER: Duration = Duration::from_millis(1);
 
 /// The longest time for that, in times of [`GATHER`].
-const LONGEST: usize = 4;
+const LONGEST: usize = 8;
 
 /// The tasks on their way, for each worker of at least two, with which there is much.
 const MANY: usize = 32;
@@ -113,11 +113,12 @@ impl Pending {
 
     /// Waits a while, whatever comes, if all processes have enough to do until then.
     pub(crate) fn nap(&self) {
-        let is_sated = |running: &Running| running.sated() >= self.slots;
-        if self.count.load(Ordering::Relaxed) >= self.many
-            && self.running.get().is_some_and(is_sated)
-        {
-            std::thread::sleep(WHILE);
+        if self.count.load(Ordering::Relaxed) < self.many {
+            return;
+        }
+        let sated = self.running.get().map(|running| running.sated_for(self.slots));
+        if let Some(sated) = sated.filter(|sated| !sated.is_zero()) {
+            std::thread::sleep(sated);
         }
     }
 }

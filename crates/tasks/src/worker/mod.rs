@@ -76,7 +76,7 @@ use launcher::Launcher;
 use scratch::Scratch;
 use shared::Shared;
 
-pub use running::{Running, WHILE};
+pub use running::Running;
 pub use settings::{Event, Settings};
 
 /// Events that may wait to be taken.

@@ -13,7 +13,7 @@
 use std::time::Duration;
 
 /// The work that a slot has ahead, if its tasks are short.
-const AHEAD: Duration = Duration::from_millis(8);
+const AHEAD: Duration = Duration::from_millis(16);
 
 /// The most tasks that a slot has ahead.
 const MOST: u32 = 64;
@@ -103,7 +103,7 @@ mod tests {
         let (micros, millis) = (Duration::from_micros, Duration::from_millis);
         assert_eq!(Pace::new().ahead(), 0);
         assert!(after(&[(30, micros(50))]).ahead() >= MOST / 2);
-        assert!((4..=8).contains(&after(&[(30, millis(1))]).ahead()));
+        assert!((8..=16).contains(&after(&[(30, millis(1))]).ahead()));
         assert_eq!(after(&[(30, millis(20))]).ahead(), 1);
         assert_eq!(after(&[(30, millis(50))]).ahead(), 1);
         assert_eq!(after(&[(30, millis(120))]).ahead(), 0);

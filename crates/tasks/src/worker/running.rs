@@ -6,8 +6,34 @@ use std::time::Duration;
 
 use tidings_tasks_core::id::{Attempt, TaskId};
 
-/// A slot that has calls for so long in its process needs nobody meanwhile.
-pub const WHILE: Duration = Duration::from_millis(1);
+/// A slot with calls for twice as long in its process needs nobody meanwhile.
+const WHILE: Duration = Duration::from_millis(1);
+
+/// The same where calls are longer, or more of them are there.
+const LONG_WHILE: Duration = Duration::from_millis(4);
+
+/// So many calls take a [`WHILE`], however short they are.
+const MANY: usize = 32;
+
+/// How long a slot needs nobody, whatever it is told.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(super) enum Sated {
+    #[default]
+    No,
+    While,
+    LongWhile,
+}
+
+impl Sated {
+    /// With so many calls in its process, which take so long together if they are as the last ones.
+    pub(super) fn with(calls: usize, work: Duration) -> Self {
+        match work {
+            _ if work >= 2 * LONG_WHILE => Self::LongWhile,
+            _ if work >= 2 * WHILE || calls >= MANY => Self::While,
+            _ => Self::No,
+        }
+    }
+}
 
 /// The tasks that a worker does now, those included that lie with their process already. Clones
 /// show the same ones.
@@ -20,7 +46,9 @@ pub struct Running(Arc<Tries>);
 #[derive(Debug, Default)]
 struct Tries {
     all: Mutex<Vec<(TaskId, Attempt)>>,
+    /// Slots that need nobody for a while, and those of them that do not for a long while.
     sated: AtomicUsize,
+    long_sated: AtomicUsize,
 }
 
 impl Running {
@@ -30,18 +58,26 @@ impl Running {
         self.tries().iter().any(|(running, _)| *running == task)
     }
 
-    /// How many slots have enough to do for [a while](WHILE), whatever they are told.
+    /// How long this many slots have enough to do, whatever they are told.
     #[must_use]
-    pub fn sated(&self) -> usize {
-        self.0.sated.load(Ordering::Relaxed)
+    pub fn sated_for(&self, slots: usize) -> Duration {
+        let is_reached = |count: &AtomicUsize| count.load(Ordering::Relaxed) >= slots;
+        match (is_reached(&self.0.sated), is_reached(&self.0.long_sated)) {
+            (_, true) => LONG_WHILE,
+            (true, false) => WHILE,
+            (false, false) => Duration::ZERO,
+        }
     }
 
-    /// A slot begins, or ends, to have enough.
-    pub(super) fn set_sated(&self, is_sated: bool) {
-        if is_sated {
-            self.0.sated.fetch_add(1, Ordering::Relaxed);
-        } else {
-            self.0.sated.fetch_sub(1, Ordering::Relaxed);
+    /// A slot has had enough for this long, and has for that.
+    pub(super) fn set_sated(&self, before: Sated, now: Sated) {
+        let counts = [(Sated::While, &self.0.sated), (Sated::LongWhile, &self.0.long_sated)];
+        for (level, count) in counts {
+            match (before >= level, now >= level) {
+                (false, true) => drop(count.fetch_add(1, Ordering::Relaxed)),
+                (true, false) => drop(count.fetch_sub(1, Ordering::Relaxed)),
+                _ => {}
+            }
         }
     }
 
@@ -68,5 +104,30 @@ pub(super) struct During {
 impl Drop for During {
     fn drop(&mut self) {
         self.running.tries().retain(|key| *key != self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_slots_have_enough_for_as_long_as_the_one_with_least() {
+        let millis = Duration::from_millis;
+        assert_eq!(Sated::with(31, millis(1)), Sated::No);
+        assert_eq!(Sated::with(32, Duration::ZERO), Sated::While);
+        assert_eq!(Sated::with(2, millis(2)), Sated::While);
+        assert_eq!(Sated::with(8, millis(8)), Sated::LongWhile);
+        let running = Running::default();
+        assert_eq!(running.sated_for(1), Duration::ZERO);
+        running.set_sated(Sated::No, Sated::LongWhile);
+        assert_eq!((running.sated_for(1), running.sated_for(2)), (LONG_WHILE, Duration::ZERO));
+        running.set_sated(Sated::No, Sated::While);
+        assert_eq!(running.sated_for(2), WHILE);
+        running.set_sated(Sated::LongWhile, Sated::While);
+        running.set_sated(Sated::While, Sated::While);
+        assert_eq!(running.sated_for(2), WHILE);
+        running.set_sated(Sated::While, Sated::No);
+        assert_eq!((running.sated_for(1), running.sated_for(2)), (WHILE, Duration::ZERO));
     }
 }

@@ -21,22 +21,18 @@ use super::ending::{Act, Ending, until};
 use super::given::{self, Content, Ear, Given, Key, Say, Todo, Told};
 use super::kept::{Kept, Runtimes};
 use super::permits;
-use super::running::WHILE;
+use super::running::Sated;
 use super::settings::Event;
 use super::shared::{Shared, Try};
 use super::usage::Usage;
 use super::values;
 use super::verdict::Verdict;
 
-/// So many calls take a while, however short they are.
-const MANY: usize = 32;
-
-/// What a process says is heard so much later if it has work for [`AT_LEAST`]: what has ended
-/// meanwhile is told at once, and everybody on the way to whoever waits is woken once for it.
+/// What a process says is heard later if it has work for twice as long: what has ended meanwhile is
+/// told at once, and everybody on the way to whoever waits is woken once for it. So long at least,
+/// or not at all, and at most.
 const REST: Duration = Duration::from_millis(2);
-
-/// See [`REST`].
-const AT_LEAST: Duration = Duration::from_millis(4);
+const LONGEST_REST: Duration = Duration::from_millis(8);
 
 /// What happens to a process and its calls.
 enum Happened {
@@ -82,7 +78,7 @@ struct Calls<'a> {
     /// for a while.
     last_took: Duration,
     took: Duration,
-    is_sated: bool,
+    sated: Sated,
     /// Nothing that the process says is heard before.
     rests_until: Option<Instant>,
 }
@@ -114,14 +110,14 @@ pub(super) async fn run(shared: &Shared, runtimes: &mut Runtimes, mut first: Cal
         late_at: None,
         last_took: Duration::ZERO,
         took: Duration::ZERO,
-        is_sated: false,
+        sated: Sated::No,
         rests_until: None,
     };
     if calls.kept.ahead > 0 {
         calls.takes(calls.kept.ahead).await;
     }
     let conducted = calls.conduct().await;
-    calls.sate(false);
+    calls.sate(Sated::No);
     match conducted {
         Ok(()) => drop(runtimes.insert(calls.runtime, calls.kept)),
         Err(lost) => calls.lost(lost).await,
@@ -136,7 +132,7 @@ impl Calls<'_> {
                 return Ok(());
             }
             self.send_ahead()?;
-            self.sate(self.ahead.len() >= MANY || self.work_ahead() >= 2 * WHILE);
+            self.sate(Sated::with(self.ahead.len(), self.work_ahead()));
             match self.happens().await {
                 Happened::Said(said) => self.said(said.map_err(Lost::Link)?).await?,
                 Happened::Rested => self.rests_until = None,
@@ -162,11 +158,9 @@ impl Calls<'_> {
         self.took * self.ahead.len() as u32
     }
 
-    /// Says whether the process has enough to do for a while.
-    fn sate(&mut self, is_sated: bool) {
-        if std::mem::replace(&mut self.is_sated, is_sated) != is_sated {
-            self.shared.running.set_sated(is_sated);
-        }
+    /// Says how long the process has enough to do.
+    fn sate(&mut self, sated: Sated) {
+        self.shared.running.set_sated(std::mem::replace(&mut self.sated, sated), sated);
     }
 
     /// Waits until something happens. May be dropped at any time.
@@ -350,8 +344,9 @@ impl Calls<'_> {
 
     /// Lets more come together, if the process has enough to do meanwhile.
     fn rest(&mut self) {
-        if self.work_ahead() >= AT_LEAST && !self.kept.link.has_more() {
-            self.rests_until = Some(Instant::now() + REST);
+        let rest = self.work_ahead() / 2;
+        if rest >= REST && !self.kept.link.has_more() {
+            self.rests_until = Some(Instant::now() + rest.min(LONGEST_REST));
         }
     }
 
