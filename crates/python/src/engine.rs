@@ -16,7 +16,7 @@ use tidings_tasks::payloads::Payloads;
 use tidings_tasks::session::Session;
 use tidings_tasks::store::address::Address;
 use tidings_tasks::usual;
-use tidings_tasks::worker::{Running, Settings, Worker};
+use tidings_tasks::worker::{Running, SPARE_AFTER, Settings, Worker};
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::MAX_TASKS;
 use tidings_tasks_core::reign::Candidate;
@@ -234,6 +234,7 @@ fn work(member: &Arc<Member>, setup: &Setup, folder: Option<&Path>) -> Worker {
         depot: is_on_nodes.then(depot).flatten(),
         blobs,
         drain: Duration::ZERO,
+        spare_after: Some(SPARE_AFTER),
     };
     // Nobody takes its events: the futures have how a task ends, and `Running` what runs.
     Worker::begin(member.clone(), settings).0

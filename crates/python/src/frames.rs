@@ -16,7 +16,7 @@ use crate::tuples;
 
 /// What a worker says: `("run", task, attempt, queue, body, inputs, is_ahead)`, each input a task
 /// with its value, bytes or a part of a file, `(path, from, bytes)`; `("go",)`; or `("cancel",
-/// task, attempt)` and `("withdraw", task, attempt)`.
+/// task, attempt)` and `("withdraw", task, attempt)`; or `("slot", slot)`.
 #[pyfunction]
 pub(crate) fn decode<'py>(py: Python<'py>, frame: &[u8]) -> PyResult<Bound<'py, PyTuple>> {
     let said = minicbor::decode(frame).map_err(|error| {
@@ -36,6 +36,7 @@ pub(crate) fn decode<'py>(py: Python<'py>, frame: &[u8]) -> PyResult<Bound<'py, 
             ("withdraw", bytes(py, task), attempt.0).into_pyobject(py)
         }
         ToRuntime::Go {} => ("go",).into_pyobject(py),
+        ToRuntime::Slot { slot } => ("slot", slot).into_pyobject(py),
     }
 }
 
@@ -52,14 +53,14 @@ fn bytes(py: Python<'_>, task: TaskId) -> Bound<'_, PyBytes> {
     PyBytes::new(py, &task.to_bytes())
 }
 
-/// The frame that says first that calls are taken, and how many ahead.
+/// The frame that says first that calls are taken, how many ahead, and that it can wait for a slot.
 #[pyfunction]
 pub(crate) fn ready(
     py: Python<'_>,
     runtime_version: String,
     ahead: u32,
 ) -> PyResult<Bound<'_, PyBytes>> {
-    frame(py, &FromRuntime::Ready { runtime_version, ahead })
+    frame(py, &FromRuntime::Ready { runtime_version, ahead, can_wait: true })
 }
 
 /// The frame that says what a call has returned, and what goes into the same commit.

@@ -20,6 +20,10 @@
 //! byte to one of both. No byte is added before the process has heard that: it would begin the
 //! wrong call.
 //!
+//! A process may say in `Ready` that it *can wait*. Then the worker has one more of them than slots
+//! after a while, to which it says which slot it has ([`ToRuntime::Slot`]) when one needs it,
+//! before the first call.
+//!
 //! All output of a call has to be read before the next one begins, or it would be of both. A
 //! process with calls ahead that finds its pipes not empty (FIONREAD) at the end of a call says so
 //! in `Spent`, and begins none before [`ToRuntime::Go`].
@@ -34,6 +38,10 @@ pub const DESCRIPTOR: &str = "TIDINGS_RUNTIME_FD";
 /// The variable that tells a runtime process the number of the descriptor from which it takes a
 /// byte for each call that it begins and had ahead. Reading it does not block.
 pub const AHEAD: &str = "TIDINGS_RUNTIME_AHEAD";
+
+/// The variable that has the slot of a process, from 0. One that waits for a slot has none until it
+/// is told ([`ToRuntime::Slot`]).
+pub const SLOT: &str = "TIDINGS_SLOT";
 
 /// The longest frame, in bytes.
 pub const MAX_FRAME_BYTES: u32 = 64 << 20;
@@ -93,6 +101,13 @@ pub enum ToRuntime {
     /// What the last call has written was read: the next one may begin.
     #[n(3)]
     Go {},
+    /// The process, which has waited, has this slot from now on. Said to those only that can wait.
+    #[n(4)]
+    Slot {
+        /// From 0.
+        #[n(0)]
+        slot: u32,
+    },
 }
 
 /// What a call before this one has returned.
@@ -149,6 +164,10 @@ pub enum FromRuntime {
         /// How many calls it may have ahead; none if it does not say so.
         #[cbor(n(1), default)]
         ahead: u32,
+        /// Whether it may be started before there is a slot for it, and waits then: a spare one,
+        /// for the next that is lost.
+        #[cbor(n(2), default)]
+        can_wait: bool,
     },
     /// The call has returned.
     #[n(1)]
@@ -261,12 +280,14 @@ mod tests {
             read(&ToRuntime::Cancel { task, attempt });
             read(&ToRuntime::Withdraw { task, attempt });
             read(&ToRuntime::Go {});
+            read(&ToRuntime::Slot { slot: attempt.0 });
             let value = text.clone().into_bytes();
             let effects = vec![Effect { key: value.clone(), value: None, expect: Some(1) }];
             let (space, tuple) = (text.clone(), Tuple::new(vec![text.as_str().into()]));
             let (children, puts) = (Vec::new(), vec![Put { space, tuple }]);
             read(&FromRuntime::Done { task, attempt, value, children, effects, puts });
-            read(&FromRuntime::Ready { runtime_version: text.clone(), ahead: attempt.0 });
+            let (runtime_version, ahead) = (text.clone(), attempt.0);
+            read(&FromRuntime::Ready { runtime_version, ahead, can_wait: is_ahead });
             let detail = text.clone().into_bytes();
             let (failed, is_of_host) = (text.clone(), is_ahead);
             read(&FromRuntime::Failed { task, attempt, text: failed, detail, is_of_host });

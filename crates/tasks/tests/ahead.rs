@@ -66,6 +66,7 @@ impl Runtime {
                 });
             }
             ToRuntime::Go {} => self.is_held = false,
+            ToRuntime::Slot { .. } => panic!("it never waits"),
             call @ ToRuntime::Run { .. } => self.calls.push_back(call),
         }
         None
@@ -103,7 +104,11 @@ impl Runtime {
 #[test]
 fn make_calls() {
     let Some(mut runtime) = Runtime::inherited() else { return };
-    runtime.say(&FromRuntime::Ready { runtime_version: "test 1".to_owned(), ahead: 64 });
+    runtime.say(&FromRuntime::Ready {
+        runtime_version: "test 1".to_owned(),
+        ahead: 64,
+        can_wait: false,
+    });
     loop {
         let (task, attempt, body, inputs) = runtime.next();
         let (what, rest) = body.split_once(' ').unwrap_or((&body, ""));

@@ -11,10 +11,11 @@ use std::io::{Read as _, Write as _};
 use std::os::fd::FromRawFd as _;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 use here::{Here, first_line, next, rest};
 use tidings_tasks::blobs::{Blobs, Handle};
-use tidings_tasks::runtime::{DESCRIPTOR, FromRuntime, Given, ToRuntime, Value};
+use tidings_tasks::runtime::{DESCRIPTOR, FromRuntime, Given, SLOT, ToRuntime, Value};
 use tidings_tasks::work::{Report, What, Work, WorkLimits};
 use tidings_tasks::worker::{Event, Settings, Worker};
 use tidings_tasks_core::id::{Attempt, TaskId};
@@ -26,12 +27,32 @@ use tokio::sync::mpsc;
 /// Makes a runtime that ends before it is ready.
 const UNREADY: &str = "unready";
 
+/// Makes a runtime that can wait, and holds the pipe of this name as long as it lives.
+const CAN_WAIT: &str = "can-wait=";
+
+fn hold(pipe: &str) -> Option<std::fs::File> {
+    // To read as well, which does not wait for somebody who reads.
+    Some(std::fs::File::options().read(true).write(true).open(pipe).unwrap())
+}
+
 fn read(socket: &mut UnixStream) -> ToRuntime {
     let mut length = [0; 4];
     socket.read_exact(&mut length).unwrap();
     let mut frame = vec![0; u32::from_le_bytes(length) as usize];
     socket.read_exact(&mut frame).unwrap();
     minicbor::decode(&frame).unwrap()
+}
+
+fn ready(can_wait: bool) -> FromRuntime {
+    FromRuntime::Ready { runtime_version: "test 1".to_owned(), ahead: 0, can_wait }
+}
+
+/// What is said next; before it the slot of a process that has waited may be.
+fn next_call(socket: &mut UnixStream, slot: &mut Option<String>) -> ToRuntime {
+    let said = read(socket);
+    let ToRuntime::Slot { slot: told } = said else { return said };
+    assert_eq!(slot.replace(format!("told {told}")), None, "it had one");
+    read(socket)
 }
 
 fn say(socket: &mut UnixStream, said: &FromRuntime) {
@@ -50,10 +71,12 @@ fn call_what_is_said() {
         eprintln!("no such module");
         std::process::exit(4);
     }
-    say(&mut socket, &FromRuntime::Ready { runtime_version: "test 1".to_owned(), ahead: 0 });
-    let mut known = BTreeSet::new();
+    let held = std::env::args().find_map(|word| hold(word.strip_prefix(CAN_WAIT)?));
+    say(&mut socket, &ready(held.is_some()));
+    let (mut known, mut slot) = (BTreeSet::new(), std::env::var(SLOT).ok());
     for calls in 1.. {
-        let ToRuntime::Run { task, attempt, code, code_hash, body, inputs, .. } = read(&mut socket)
+        let ToRuntime::Run { task, attempt, code, code_hash, body, inputs, .. } =
+            next_call(&mut socket, &mut slot)
         else {
             panic!("a call was expected");
         };
@@ -71,6 +94,7 @@ fn call_what_is_said() {
         let (mut value, mut children, mut effects) = (rest.as_bytes().to_vec(), vec![], vec![]);
         match what {
             "echo" => eprintln!("call {calls}"),
+            "slot" => value = slot.clone().unwrap_or_default().into_bytes(),
             "code" => value = code.unwrap_or_default(),
             "join" => value = inputs.iter().flat_map(value_of).collect(),
             "long" => value = vec![b'x'; rest.parse().unwrap()],
@@ -238,6 +262,46 @@ async fn a_process_that_dies_is_replaced() {
     assert!(cause == Cause::Exit && text.starts_with("its runtime ended within"), "{text}");
     let task = submit(&mut here, "echo again").await;
     assert_eq!(here.report(task).await.value, b"again");
+}
+
+/// What the next call finds that follows one which ends its process.
+async fn slot_after_a_death(here: &mut Here, settings: Settings) -> (Worker, String) {
+    let (worker, _events) = Worker::begin(here.member.clone(), settings);
+    let first = submit(here, "slot").await;
+    assert_eq!(here.report(first).await.value, b"0");
+    let abort = submit(here, "abort").await;
+    assert_eq!(here.failure(abort).await.0, Cause::Signal);
+    let next = submit(here, "slot").await;
+    (worker, String::from_utf8(here.report(next).await.value).unwrap())
+}
+
+/// A slot did nothing for as long as a process takes to begin.
+#[tokio::test]
+async fn a_process_that_dies_is_replaced_by_one_that_has_waited() {
+    let mut here = Here::new();
+    let pipe = here.pipe("pipe");
+    let word = format!("{CAN_WAIT}{}", pipe.display());
+    let settings = settings(&here, &[&word], None);
+    let settings = Settings { spare_after: Some(Duration::ZERO), ..settings };
+    let (worker, slot) = slot_after_a_death(&mut here, settings).await;
+    assert_eq!(slot, "told 0");
+    // One more waits now, and ends with the worker.
+    let open = tokio::task::spawn_blocking(|| std::fs::File::open(pipe).unwrap()).await.unwrap();
+    worker.stop().await;
+    assert_eq!(rest(open).await, "");
+}
+
+#[tokio::test]
+async fn none_waits_that_cannot_or_that_is_not_wanted() {
+    let mut here = Here::new();
+    let word = format!("{CAN_WAIT}{}", here.pipe("pipe").display());
+    let (never, at_once) = (None, Some(Duration::ZERO));
+    for (words, spare_after) in [(vec![&*word], never), (Vec::new(), at_once)] {
+        let settings = Settings { spare_after, ..settings(&here, &words, None) };
+        let (worker, slot) = slot_after_a_death(&mut here, settings).await;
+        assert_eq!(slot, "0", "{words:?}");
+        worker.stop().await;
+    }
 }
 
 #[tokio::test]

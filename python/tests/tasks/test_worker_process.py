@@ -76,7 +76,7 @@ class Worker:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", PROGRAM],
                 env={
-                    **os.environ,
+                    **{name: value for name, value in os.environ.items() if name != "TIDINGS_SLOT"},
                     "PYTHONPATH": os.pathsep.join(sys.path),
                     "TIDINGS_RUNTIME_FD": str(inherited.fileno()),
                     "TIDINGS_RUNTIME_AHEAD": str(self.permits),
@@ -128,7 +128,8 @@ class Worker:
 @pytest.fixture
 def worker() -> Iterator[Worker]:
     worker = Worker()
-    assert worker.heard()[0] == 0
+    kind, (version, ahead, can_wait) = worker.heard()
+    assert (kind, ahead, can_wait) == (0, 64, True), version
     yield worker
     worker.close()
     assert worker.process.stdout is not None
@@ -170,6 +171,17 @@ def test_calls_are_answered(worker: Worker) -> None:
     assert pickles.loads(value) == 1024
     worker.call(7, pickles.dump_call(attempt_and_task, (), {}))
     assert pickles.loads(worker.heard()[1][2]) == (7, TASK.hex())
+
+
+def own_slot() -> str | None:
+    return os.environ.get("TIDINGS_SLOT")
+
+
+def test_one_that_has_waited_is_told_its_slot(worker: Worker) -> None:
+    """The worker says it before the first call, to a process that replaces another one."""
+    worker.say(4, 7)
+    worker.call(1, pickles.dump_call(own_slot, (), {}))
+    assert pickles.loads(worker.heard()[1][2]) == "7"
 
 
 def test_failures_are_told_and_the_process_stays(worker: Worker) -> None:

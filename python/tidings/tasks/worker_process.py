@@ -3,6 +3,9 @@
 It is given calls over a socket that it inherits, makes one at a time, and says how each has ended.
 When the socket closes it ends. What functions print is the log of their task.
 
+It may be started before there is a slot for it, so that it replaces another one at once: then it is
+told which slot it has before the first call.
+
 It has the next calls already while it makes one. Such a call may be taken back until it begins:
 there is a pipe with a byte for each of them, and it begins one with such a byte, or not at all.
 
@@ -103,6 +106,9 @@ class Channel:
             elif kind == "withdraw":
                 is_it = (call[1:3] == said[1:3] for call in self._calls)
                 del self._calls[next(at for at, found in enumerate(is_it) if found)]
+            elif kind == "slot":
+                # It has waited, and another one of the slot was lost.
+                os.environ["TIDINGS_SLOT"] = str(said[1])
             elif kind == "cancel":
                 self._cancelled = (said[1], said[2])
             else:

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tidings_tasks::blobs::Blobs;
 use tidings_tasks::store::address::Address;
 use tidings_tasks::usual;
-use tidings_tasks::worker::{Event, Settings, Worker};
+use tidings_tasks::worker::{Event, SPARE_AFTER, Settings, Worker};
 use tokio::sync::mpsc;
 
 use super::client::{Client, Place};
@@ -52,6 +52,7 @@ pub(super) fn begin(
         blobs: blobs(place)?,
         depot: depot(place)?,
         drain: offer.drain,
+        spare_after: Some(SPARE_AFTER),
     };
     Ok(Worker::begin(Arc::clone(&client.member), settings))
 }

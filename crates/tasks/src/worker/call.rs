@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::retry::Cause;
+use tokio::time::Instant;
 
 use crate::blobs::Handle;
 use crate::payloads::PayloadError;
@@ -21,10 +22,12 @@ use super::closing::{self, Closed};
 use super::ending::Ending;
 use super::given::{Content, Key, Todo};
 use super::kept::{Kept, Runtimes};
+use super::memory;
 use super::process::Start;
 use super::room::Short;
 use super::running::During;
 use super::shared::{Shared, Try};
+use super::spare;
 use super::usage::Usage;
 use super::verdict::{self, Verdict};
 
@@ -152,18 +155,45 @@ pub(super) async fn begin(
         let text = format!("the worker has no runtime {name:?}; it has: {known}");
         return Err(Verdict::failed(Cause::Error, text));
     };
-    if let Some(mut kept) = runtimes.remove(name).filter(Kept::is_alive) {
-        // What it has written since is of no task.
-        kept.process.streams.take_rest();
-        drop((kept.process.streams.stdout.split(), kept.process.streams.stderr.split()));
-        return Ok(kept);
+    if let Some(kept) = runtimes.remove(name).filter(Kept::is_alive) {
+        return Ok(clean(kept));
     }
-    let start = Start { scratch: shared.scratch(), ..Start::default() };
-    Kept::start(&shared.launcher, argv, of.slot, start).await.map_err(|error| {
+    if let Some(kept) = shared.spares.take(name, of.slot, Instant::now()) {
+        return Ok(clean(kept));
+    }
+    start(shared, argv, Some(of.slot)).await.map_err(|error| {
         let program = argv.first().map_or("", String::as_str);
         let text = format!("runtime {name:?}, {program:?}, could not be started: {error}");
         Verdict::failed(Cause::Lost, text)
     })
+}
+
+/// One that has waited: what it has written since is of no task.
+fn clean(mut kept: Kept) -> Kept {
+    kept.process.streams.take_rest();
+    drop((kept.process.streams.stdout.split(), kept.process.streams.stderr.split()));
+    kept
+}
+
+async fn start(shared: &Shared, argv: &[String], slot: Option<u32>) -> io::Result<Kept> {
+    let start = Start { scratch: shared.scratch(), ..Start::default() };
+    Kept::start(&shared.launcher, argv, slot, start).await
+}
+
+/// Starts the process that is to replace the next one that is lost, if one is due and there is
+/// memory for it.
+pub(super) async fn prepare(shared: &Shared, runtime: &str) {
+    if !shared.spares.is_due(runtime, Instant::now()) {
+        return;
+    }
+    // Where that is not known, the host has no /proc, and is none of those that run short.
+    let has_memory = memory::available_bytes().is_none_or(|bytes| bytes >= spare::LEAST_BYTES);
+    let kept = match shared.settings.runtimes.get(runtime).filter(|_| has_memory) {
+        // One that cannot be started will be needed, and then that is said.
+        Some(argv) => start(shared, argv, None).await.ok(),
+        None => None,
+    };
+    shared.spares.put(runtime, kept, Instant::now());
 }
 
 /// The frame that begins a call with its inputs, with the code if the process has not had it.

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use tokio::net::UnixStream;
 
-use crate::runtime::{AHEAD, DESCRIPTOR};
+use crate::runtime::{AHEAD, DESCRIPTOR, SLOT};
 
 use super::launcher::Launcher;
 use super::link::Link;
@@ -38,14 +38,14 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Starts a runtime process for a slot.
+    /// Starts a runtime process for a slot; without one it waits for it.
     ///
     /// # Errors
     /// It could not be started; nothing is left of it.
     pub(super) async fn start(
         launcher: &Launcher,
         argv: &[String],
-        slot: u32,
+        slot: Option<u32>,
         start: Start<'_>,
     ) -> io::Result<Self> {
         let (program, words) = argv.split_first().ok_or(io::ErrorKind::NotFound)?;
@@ -56,7 +56,10 @@ impl Kept {
         let mut command = Command::new(program);
         command.args(words).env(DESCRIPTOR, there.as_raw_fd().to_string());
         command.env(AHEAD, permitted.as_raw_fd().to_string());
-        command.env("TIDINGS_SLOT", slot.to_string());
+        match slot {
+            Some(slot) => command.env(SLOT, slot.to_string()),
+            None => command.env_remove(SLOT),
+        };
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let start = Start { inherited: vec![there, permitted], ..start };
         let process = Process::start(launcher, command, start).await?;

@@ -156,7 +156,8 @@ mod tests {
     async fn what_was_said_before_an_end_is_there_without_waiting() {
         let (mut link, mut there) = link();
         assert_eq!(link.rest(), None);
-        let said = FromRuntime::Ready { runtime_version: "x".repeat(40_000), ahead: 1 };
+        let said =
+            FromRuntime::Ready { runtime_version: "x".repeat(40_000), ahead: 1, can_wait: false };
         let frame = minicbor::to_vec(&said).unwrap();
         there.write_all(&(frame.len() as u32).to_le_bytes()).await.unwrap();
         there.write_all(&frame).await.unwrap();

@@ -49,6 +49,17 @@ fn children(pid: i32) -> Vec<i32> {
     numbers.filter_map(|number| number.parse().ok()).collect()
 }
 
+/// The memory of the host that programs can still have, in bytes.
+pub(super) fn available_bytes() -> Option<u64> {
+    available_in(&fs::read_to_string("/proc/meminfo").ok()?)
+}
+
+fn available_in(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    kib.checked_mul(1_024)
+}
+
 fn own_bytes(pid: i32) -> Option<u64> {
     let pages = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
     let mut fields = pages.split(' ').skip(1).map(str::parse::<u64>);
@@ -78,6 +89,17 @@ mod tests {
         assert_eq!(beyond(1 << 40, &[own]), None);
         assert_eq!(beyond(0, &[]), None);
         drop(held);
+    }
+
+    #[test]
+    fn what_is_left_of_the_hosts_memory_is_read() {
+        let text = "MemTotal:       16384 kB\nMemFree: 1 kB\nMemAvailable:    2048 kB\n";
+        assert_eq!(available_in(text), Some(2 << 20));
+        for wrong in ["", "MemFree: 7 kB", "MemAvailable: x kB", "MemAvailable: 7"] {
+            assert_eq!(available_in(wrong), None, "{wrong}");
+        }
+        assert_eq!(available_in(&format!("MemAvailable: {} kB", u64::MAX)), None);
+        assert!(available_bytes().is_some_and(|bytes| bytes > 0));
     }
 
     #[test]

@@ -16,6 +16,7 @@
 //! | `call`, `series` | tries that are calls of one process, one after the other |
 //! | `depot` | outputs that stay on this node |
 //! | `kept`, `link`, `permits` | a runtime process that is kept for its next calls |
+//! | `spare` | one that waits for a slot |
 //! | `ending`, `verdict`, `closing`, `settle` | why a try ends, what is said of it, and to whom |
 //! | `process`, `output` | a process with its pipes |
 //! | `room` | what happens when a disk of its host is full |
@@ -53,6 +54,7 @@ mod series;
 mod settings;
 mod settle;
 mod shared;
+mod spare;
 mod system;
 mod usage;
 mod values;
@@ -75,9 +77,10 @@ use driver::{Driver, Word};
 use launcher::Launcher;
 use scratch::Scratch;
 use shared::Shared;
+use spare::Spares;
 
 pub use running::Running;
-pub use settings::{Event, Settings};
+pub use settings::{Event, SPARE_AFTER, Settings};
 
 /// Events that may wait to be taken.
 const EVENTS: usize = 4_096;
@@ -190,6 +193,8 @@ async fn drive(
         beside.spawn(boxed(depot::tend(session.clone(), reached, blobs)));
         depot
     });
-    let shared = Shared { launcher, settings, payloads, depot, events, running, session: own };
+    let spares = Spares::new(settings.spare_after);
+    let shared =
+        Shared { launcher, settings, payloads, depot, events, running, session: own, spares };
     Driver::new(shared, session, notices, words).run().await;
 }

@@ -280,7 +280,10 @@ impl Calls<'_> {
     async fn said(&mut self, said: FromRuntime) -> Result<(), Lost> {
         let of = self.current.as_ref().map(Call::key);
         match said {
-            FromRuntime::Ready { ahead, .. } if !self.kept.is_ready => {
+            FromRuntime::Ready { ahead, can_wait, .. } if !self.kept.is_ready => {
+                if can_wait {
+                    self.shared.spares.can_wait(&self.runtime, Instant::now());
+                }
                 (self.kept.is_ready, self.ready_by) = (true, None);
                 if let Some(run) = self.unsaid.take() {
                     self.kept.link.say(&run).map_err(long)?;
@@ -338,6 +341,7 @@ impl Calls<'_> {
         if let Some(next) = self.ahead.pop_front() {
             self.begins(next);
         }
+        call::prepare(self.shared, &self.runtime).await;
         self.rest();
         Ok(())
     }

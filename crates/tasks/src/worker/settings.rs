@@ -11,6 +11,10 @@ use tidings_tasks_core::retry::Cause;
 use crate::blobs::Blobs;
 use crate::work::Report;
 
+/// The usual [`Settings::spare_after`]: programs that compute for less never pay for a process that
+/// waits.
+pub const SPARE_AFTER: Duration = Duration::from_secs(2);
+
 /// What a worker is and has.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -36,6 +40,9 @@ pub struct Settings {
     pub depot: Option<Arc<Blobs>>,
     /// How long [`drain`](super::Worker::drain) waits for what is running.
     pub drain: Duration,
+    /// How long after the first process of a runtime one more is started, which replaces the next
+    /// one that is lost, if the runtime can wait and there is memory. None: never.
+    pub spare_after: Option<Duration>,
 }
 
 /// What a worker tells. Events that nobody takes in time are left out; nothing waits for them.

@@ -18,6 +18,7 @@ use super::output::Read;
 use super::room::{self, Patience, Short};
 use super::running::Running;
 use super::settings::{Event, Settings};
+use super::spare::Spares;
 
 /// What all tries of a worker use.
 #[derive(Debug)]
@@ -31,6 +32,7 @@ pub(super) struct Shared {
     pub(super) running: Running,
     /// By which results of other tasks are asked for.
     pub(super) session: Session,
+    pub(super) spares: Spares,
 }
 
 /// A try of a task in a slot.

@@ -48,6 +48,7 @@ pub fn settings(folder: &Path, name: &str) -> Settings {
         depot: None,
         blobs: None,
         drain: Duration::from_secs(60),
+        spare_after: None,
     }
 }
 

@@ -179,6 +179,7 @@ impl Driver {
             }
         };
         drop(self.tries);
+        self.shared.spares.end();
         let leaving = self.session.ask(Request::Leave);
         // Without a coordinator the session ends by itself.
         let _ = tokio::time::timeout(ANSWERS, leaving).await;
