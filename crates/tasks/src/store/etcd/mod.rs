@@ -35,6 +35,7 @@ mod space;
 mod synced;
 mod transaction;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -43,8 +44,8 @@ use tidings_tasks_core::transaction::{
     CommitError, Durability, Key, Limits, Record, Revision, Session, Transaction,
 };
 
-use self::client::{COMPACT, Client, GRANT, RANGE, REVOKE, Repeat};
-use self::compaction::Compaction;
+use self::client::{COMPACT, Client, GRANT, RANGE, REVOKE, Repeat, STATUS};
+use self::compaction::{Compaction, bytes_of};
 use self::failure::Failure;
 use self::proto::{
     Grant, Granted, KeyValue, Lease, Nothing, Operation, Range, RangeAnswer, Txn, TxnAnswer,
@@ -80,7 +81,7 @@ const MAX_PAGE: usize = 10_000;
 pub struct Etcd {
     client: Client,
     space: Space,
-    compaction: Compaction,
+    compaction: Arc<Compaction>,
 }
 
 impl Etcd {
@@ -97,17 +98,24 @@ impl Etcd {
         let client = Client::new(&place.servers).ok_or_else(unnamed)?;
         let space = Space::new(&place.prefix);
         open::open(&client, &space, place, cluster).await?;
-        Ok(Self { client, space, compaction: Compaction::default() })
+        Ok(Self { client, space, compaction: Arc::default() })
     }
 
     /// Gives up old history when it is time; nobody waits for it.
-    fn compact_after(&self, committed: Revision) {
-        let Some(before) = self.compaction.committed(committed, tokio::time::Instant::now()) else {
-            return;
-        };
-        let client = self.client.clone();
-        // If it fails, the next one makes up for it.
-        crate::spawn::spawn(async move { drop(compact(&client, before).await) });
+    fn compact_after(&self, committed: Revision, bytes: u64) {
+        let now = tokio::time::Instant::now();
+        let Some(before) = self.compaction.committed(committed, bytes, now) else { return };
+        let (client, compaction) = (self.client.clone(), self.compaction.clone());
+        crate::spawn::spawn(async move {
+            // If it fails, the next one makes up for it.
+            let _ = compact(&client, before).await;
+            let status: Result<proto::Status, _> =
+                client.call(STATUS, Nothing {}, Repeat::Always).await;
+            // Servers before 3.4 do not say what of their file is in use.
+            if let Ok(status) = status {
+                compaction.holds(u64::try_from(status.in_use_bytes).unwrap_or(0));
+            }
+        });
     }
 
     /// Some keys as of a revision, or as of now.
@@ -197,11 +205,11 @@ impl Store for Etcd {
         if let Some(refusal) = LIMITS.refusal(&transaction) {
             return Err(CommitError::Invalid(refusal));
         }
-        let txn = request(&self.space, &transaction);
+        let (txn, bytes) = (request(&self.space, &transaction), bytes_of(&transaction));
         let repeat = if transaction.writes.is_empty() { Repeat::Always } else { Repeat::Undone };
         let answer = self.client.txn(txn, repeat).await.map_err(not_committed)?;
         let revision = outcome(&transaction, answer)?;
-        self.compact_after(revision);
+        self.compact_after(revision, bytes);
         Ok(revision)
     }
 
