@@ -45,11 +45,11 @@ python() {
 # usage: package FOLDER
 package() {
     require cargo cc
-    "$CARGO" build --release --locked -p tidings-python
+    "$CARGO" build --profile extension --locked -p tidings-python
     rm -rf "$1/tidings"
     mkdir -p "$1/tidings"
     cp -r python/tidings "$1/tidings/"
-    install -m 755 "$TARGET/release/libtidings_tasks_native.so" \
+    install -m 755 "$TARGET/extension/libtidings_tasks_native.so" \
         "$1/tidings/tidings/tasks/_native.abi3.so"
 }
 

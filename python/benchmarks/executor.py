@@ -11,8 +11,8 @@ and loses all calls with one process.
 
 The native module has to be an optimised one::
 
-    cargo build --release -p tidings-python
-    cp target/release/libtidings_tasks_native.so python/tidings/tasks/_native.abi3.so
+    cargo build --profile extension -p tidings-python
+    cp target/extension/libtidings_tasks_native.so python/tidings/tasks/_native.abi3.so
     python python/benchmarks/executor.py
 """
 
