@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -12,6 +14,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+
+PROGRAMS = Path(os.environ.get("TIDINGS_BIN_DIR", TARGET / "debug"))
 
 PROGRAM = """
 import tidings.tasks as tt
@@ -68,3 +72,47 @@ def test_the_wheel_does_tasks(wheel: Path, tmp_path: Path) -> None:
         check=True,
     )
     assert ended.stdout == f"{tmp_path / 'there' / 'tidings/tasks/__init__.py'} 42\n"
+
+
+def cloned(into: Path) -> Path:
+    """Clone this repository; copy the guides where its history is not there, as in a tarball."""
+    clone = into / "clone"
+    if (ROOT / ".git").exists():
+        command = ["git", "clone", "--quiet", "--depth", "1", ROOT.as_uri(), str(clone)]
+        subprocess.run(command, check=True)
+    else:
+        shutil.copytree(ROOT / "docs", clone / "docs")
+    return clone
+
+
+@pytest.mark.foreign
+def test_a_fresh_clone_soon_has_its_first_results(
+    wheel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From the clone, without the build, to what the guide's first program and command print."""
+    begun = time.monotonic()
+    clone = cloned(tmp_path)
+    subprocess.run([sys.executable, "-m", "venv", str(clone / "env")], check=True)
+    python = str(clone / "env/bin/python")
+    quiet = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-index"]
+    subprocess.run([python, "-m", "pip", "install", *quiet, str(wheel)], check=True)
+    guide = (clone / "docs/guides/python.md").read_text(encoding="utf-8")
+    program = guide.partition("## An executor\n\n```python\n")[2].partition("```")[0]
+    (clone / "first.py").write_text(program, encoding="utf-8")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment["TIDINGS_STORE"] = f"file:{tmp_path / 'store'}"
+
+    def printed(*command: str) -> str:
+        ended = subprocess.run(
+            command, cwd=clone, env=environment, stdout=subprocess.PIPE, text=True, check=True
+        )
+        return ended.stdout
+
+    assert printed(python, "first.py") == "1024\n[1000, 999, 998]\n"
+    in_python_s = time.monotonic() - begun
+    tidings = str(PROGRAMS / "tidings")
+    words = printed(tidings, "run", "-n", "2", "--", "echo", "{}", ":::", "a", "b")
+    assert sorted(words.split()) == ["a", "b"]
+    by_command_s = time.monotonic() - begun
+    with capsys.disabled():
+        print(f"first result in Python after {in_python_s:.1f} s, by command {by_command_s:.1f} s")
