@@ -22,7 +22,7 @@ import json
 import mmap
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -96,17 +96,39 @@ class Claim(NamedTuple):
     right: list[Matrix]
 
 
+class Blank:
+    """Memory for products, made before a round: MPI's ranks have theirs before, too."""
+
+    def __init__(self, store: str) -> None:
+        self.store = store
+        self.drafts: dict[tuple[int, int], list[tt.Draft]] = {}
+
+    def take(self, shape: tuple[int, int]) -> tt.Draft:
+        """Return memory of this shape; what was not foreseen is made now."""
+        left = self.drafts.get(shape)
+        return left.pop() if left else tt.draft(shape, store=self.store)
+
+    def fill(self, shapes: Iterable[tuple[int, int]]) -> None:
+        """Have memory of these shapes, and no other."""
+        had, self.drafts = self.drafts, {}
+        for shape in shapes:
+            left = had.get(shape)
+            draft = left.pop() if left else tt.draft(shape, store=self.store)
+            self.drafts.setdefault(shape, []).append(draft)
+
+
 class Round:
     """What a rank does for one product."""
 
-    def __init__(self, rank: Rank, number: int) -> None:
+    def __init__(self, rank: Rank, number: int, seconds: list[float]) -> None:
         self.space, self.store, self.shape = rank.space, rank.store, rank.shape
-        self.rank, self.number = rank.number, number
+        self.rank, self.number, self.blank = rank.number, number, rank.blank
         self.panels = {(name, rank.number): panel for name, panel in rank.panels.items()}
         self.maps: dict[tuple[str, int], memoryview] = {}
         self.entered: set[tuple[str, int]] = set()
         self.done = threading.Event()
-        self.before_s, self.fastest_s = rank.block_s, 0.0
+        # How long a block has taken each rank before.
+        self.seconds = seconds
         self.is_first = self.has_own = True
         self.blocks, self.multiply_s = 0, 0.0
         # Of what threads do in turn: multiply, claim and map, put arrays.
@@ -116,7 +138,7 @@ class Round:
     @property
     def block_s(self) -> float:
         """How long a block takes this rank, as far as it is known."""
-        return self.multiply_s / self.blocks if self.blocks else self.before_s
+        return self.multiply_s / self.blocks if self.blocks else self.seconds[self.rank]
 
     @contextlib.contextmanager
     def counted(self, what: str) -> Iterator[None]:
@@ -157,8 +179,7 @@ class Round:
         pulled = self.pulled()
         if pulled is None:
             return None
-        self.fastest_s, *place = pulled.fields[4:]
-        unit = Unit(*place)
+        unit = Unit(*pulled.fields[4:])
         if unit.blocks == 0:
             pulled.consume()
             return None
@@ -167,7 +188,7 @@ class Round:
 
     def pulled(self) -> tt.Pulled | None:
         """Pull a unit that is meant for this rank; if there is none, unless it is slow, any."""
-        rest = float, int, int, int, int
+        rest = (int,) * 4
         if self.is_first:
             self.is_first = False
             return self.space.pull("unit", self.number, int, self.rank, *rest)
@@ -176,7 +197,7 @@ class Round:
             if own is not None:
                 return own
             self.has_own = False
-        if is_slow(self.before_s, self.fastest_s):
+        if is_slow(self.rank, self.seconds):
             return None
         return self.space.pull("unit", self.number, int, int, *rest)
 
@@ -192,7 +213,7 @@ class Round:
         """Return the product of a claim, in memory that this host shares."""
         columns = claim.unit.columns * self.shape.block
         with self.counted("put"):
-            draft = tt.draft((len(claim.left), columns), store=self.store)
+            draft = self.blank.take((len(claim.left), columns))
         began, at = time.monotonic(), 0
         with self.counted("multiply"):
             for right in claim.right:
@@ -234,14 +255,12 @@ class Round:
 
     def conduct(self) -> tuple[float, float, Products]:
         """Put all units, take all products and map them; return begin, end and products."""
-        seconds = [0.0] * self.shape.ranks
-        for _ in seconds:
-            _, _, rank, seconds[rank] = self.space.take("ready", self.number, int, float)
-        fastest_s = min(seconds)
+        for _ in range(self.shape.ranks):
+            self.space.take("ready", self.number, int)
         began = time.monotonic()
         units = [
-            ("unit", self.number, unit.blocks, rank, fastest_s, *unit)
-            for rank, unit in cut(seconds, self.shape.grid)
+            ("unit", self.number, unit.blocks, rank, *unit)
+            for rank, unit in cut(self.seconds, self.shape.grid)
         ]
         product = "product", self.number, int, int, int, int, tt.Handle
         found = []
@@ -250,9 +269,9 @@ class Round:
         while left := len(units) - len(found):
             found += self.space.execute(takes=[product] * min(PARTS, left))
         ended = time.monotonic()
-        for block_s in seconds:
-            if not is_slow(block_s, fastest_s):
-                self.space.put("unit", self.number, 0, NOBODY, fastest_s, 0, 0, 0, 0)
+        for rank in range(self.shape.ranks):
+            if not is_slow(rank, self.seconds):
+                self.space.put("unit", self.number, 0, NOBODY, 0, 0, 0, 0)
         products = [self.mapped(Unit(*place), handle) for _, _, *place, handle in found]
         return began, ended, products
 
@@ -262,9 +281,9 @@ class Round:
         return unit, handle.array(float, (unit.rows * block, unit.columns * block))
 
 
-def is_slow(block_s: float, fastest_s: float) -> bool:
+def is_slow(rank: int, seconds: list[float]) -> bool:
     """Return whether a rank is known to take longer for a block than others."""
-    return block_s > SLOW * fastest_s > 0
+    return seconds[rank] > SLOW * min(seconds) > 0
 
 
 def enter_pages(mapped: memoryview, start: int, length: int) -> None:
@@ -297,6 +316,7 @@ class Rank:
         self.space = tt.Space("matmul", store=self.store)
         self.panels = self.shape.panels(self.number)
         self.products: Products = []
+        self.blank = Blank(self.store)
         self.block_s = self.began = self.ended = 0.0
         self.spans: list[tuple[str, float, float]] = []
 
@@ -309,13 +329,24 @@ class Rank:
             self.space.put("panel", name, self.number, draft.put(hashed=False))
         say(rank=self.number, put_s=time.monotonic() - began)
 
+    def speeds(self, number: int) -> list[float]:
+        """Return how long a block has taken each rank in the round before."""
+        self.space.put("speed", number, self.number, self.block_s)
+        return [
+            self.space.read("speed", number, rank, float)[3] for rank in range(self.shape.ranks)
+        ]
+
     def round(self, number: int) -> None:
         """Take part in a product; the first rank conducts it, too."""
-        own = Round(self, number)
+        seconds = self.speeds(number)
+        own = Round(self, number, seconds)
+        block = self.shape.block
+        units = [unit for rank, unit in cut(seconds, self.shape.grid) if rank == self.number]
+        self.blank.fill((unit.rows * block, unit.columns * block) for unit in units)
         with ThreadPoolExecutor(1) as conductor:
             conducted = conductor.submit(own.conduct) if self.number == 0 else None
             cpu_s = time.process_time()
-            self.space.put("ready", number, self.number, self.block_s)
+            self.space.put("ready", number, self.number)
             own.multiply()
             cpu_s = time.process_time() - cpu_s
         self.block_s, self.spans = own.block_s, own.spans
