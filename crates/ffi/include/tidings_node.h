@@ -401,6 +401,18 @@ enum TidingsStatus tidings_node_set_clock(struct TidingsNode *node,
                                           uint64_t shared_us);
 
 /*
+ Says whether the node asks others for their entries, as it does from its start. One that does
+ not still says what it has, and answers, with a part of the messages; its own vector gets old
+ meanwhile. For programs that look at the vector at times only. Of strategy `grid`; the others do
+ not ask.
+
+ # Safety
+ As [`tidings_node_free`].
+ */
+enum TidingsStatus tidings_node_set_asks(struct TidingsNode *node,
+                                         bool asks);
+
+/*
  One turn: takes in at most 512 messages that have arrived, does what is due, sends what follows,
  and writes to `due_us` when the next turn is due on the transport's clock, unless it is null.
 

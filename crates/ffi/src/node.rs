@@ -239,6 +239,26 @@ pub unsafe extern "C" fn tidings_node_set_clock(
     unsafe { with(node, set) }
 }
 
+/// Says whether the node asks others for their entries, as it does from its start. One that does
+/// not still says what it has, and answers, with a part of the messages; its own vector gets old
+/// meanwhile. For programs that look at the vector at times only. Of strategy `grid`; the others do
+/// not ask.
+///
+/// # Safety
+/// As [`tidings_node_free`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidings_node_set_asks(
+    node: *mut TidingsNode,
+    asks: bool,
+) -> TidingsStatus {
+    let set = |node: &mut TidingsNode| {
+        node.node.set_asks(asks);
+        TidingsStatus::Ok
+    };
+    // SAFETY: as the caller promises.
+    unsafe { with(node, set) }
+}
+
 /// One turn: takes in at most 512 messages that have arrived, does what is due, sends what follows,
 /// and writes to `due_us` when the next turn is due on the transport's clock, unless it is null.
 ///

@@ -160,6 +160,32 @@ fn grid_hears_a_node_that_is_cut_off_from_its_row() {
     }
 }
 
+/// How old the entries of a node are on average, and its own at the others at most, in units.
+fn ages_of(cluster: &Cluster, n: usize) -> (f64, f64) {
+    let units = |age: std::time::Duration| age.as_secs_f64() / UNIT.as_secs_f64();
+    let node = cluster.nodes[n].as_ref().expect("it is up");
+    let name = member(n).name;
+    let at_others = cluster.up().filter_map(|node| node.entry(&name, cluster.now)?.age);
+    (units(node.ages(cluster.now).age_avg), at_others.map(units).fold(0.0, f64::max))
+}
+
+/// Who does not ask is heard by all as before, and hears only its row; asking again it catches up.
+#[test]
+fn who_does_not_ask_is_heard_and_hears_little() {
+    let mut cluster = Cluster::with_roster(&with(Strategy::Grid, 64), 64);
+    cluster.run(40);
+    cluster.node(5).set_asks(false);
+    let asked = cluster.node(5).counters().pulls_sent;
+    cluster.run(60);
+    assert_eq!(cluster.node(5).counters().pulls_sent, asked);
+    let (held, at_others) = ages_of(&cluster, 5);
+    assert!(held > 25.0 && at_others < 25.0, "{held} and {at_others} units");
+    cluster.node(5).set_asks(true);
+    cluster.run(30);
+    let (held, at_others) = ages_of(&cluster, 5);
+    assert!(held < 10.0 && at_others < 25.0, "{held} and {at_others} units");
+}
+
 /// The members of the row of node 5, by their numbers: found by watching whom it pushes to.
 static ROW_OF_5: OnceLock<Vec<usize>> = OnceLock::new();
 

@@ -121,6 +121,15 @@ impl Node {
         self.rhythm.set_clock(now, wall_micros);
     }
 
+    /// Says whether the node asks others for their entries, as it does from its start. One that
+    /// does not still says what it has, and answers: its entry is as young at others as before,
+    /// while it knows of few of them, for a part of the datagrams and of the time. Only strategy
+    /// `grid` asks; when it does again it has all rows within as many units as it takes to pull
+    /// them ([`Layout::pull_units`](crate::dissemination::layout::Layout::pull_units)).
+    pub fn set_asks(&mut self, asks: bool) {
+        self.asks = asks;
+    }
+
     /// Replaces the keys. Datagrams already made stay as they are.
     pub fn set_keys(&mut self, keys: KeyRing) {
         self.sealer.set_keys(keys);

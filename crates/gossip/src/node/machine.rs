@@ -53,6 +53,8 @@ pub struct Node {
     pub(super) chance: Chance,
     pub(super) strategy: Box<dyn Disseminate>,
     pub(super) rhythm: Rhythm,
+    /// Whether it asks others for entries.
+    pub(super) asks: bool,
     pub(super) catch_up: CatchUp,
     pub(super) detection: Detection,
     pub(super) intake: Intake,
@@ -118,6 +120,7 @@ impl Node {
             sealer: Sealer::new(keys, &config.cluster, colony, chance.bits()),
             signing: None,
             rhythm: Rhythm::new(interval, now, chance.below(unit as usize) as i64),
+            asks: true,
             strategy: config.strategy.begin(),
             catch_up: CatchUp::new(config.catch_up && (full || with_cards)),
             detection: Detection::new(now, interval, config.death_after),

@@ -5,7 +5,7 @@
 //!
 //! 1. *inputs*: [`Node::handle_timeout`], [`Node::handle_datagram`], and the commands
 //!    [`Node::publish`], [`Node::speak_for`], [`Node::join`], [`Node::leave`], [`Node::set_keys`],
-//!    [`Node::set_roster`], [`Node::sign`], [`Node::believe_up_to`];
+//!    [`Node::set_roster`], [`Node::set_asks`], [`Node::sign`], [`Node::believe_up_to`];
 //! 2. after any input call [`Node::poll_transmit`] until it returns `None`, and
 //!    [`Node::poll_event`] likewise;
 //! 3. then sleep until [`Node::poll_timeout`] or the next datagram.

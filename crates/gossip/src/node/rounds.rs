@@ -30,7 +30,9 @@ impl Node {
             let next = self.play(now, |strategy, context| strategy.next_round(context));
             self.rhythm.end_round(next);
         } else if self.rhythm.look_is_due(now) {
-            self.play(now, |strategy, context| strategy.look(context));
+            if self.asks {
+                self.play(now, |strategy, context| strategy.look(context));
+            }
             self.look_at_calls(now);
         }
         self.look_at_doubts(now);
@@ -43,7 +45,8 @@ impl Node {
             return NEVER;
         }
         // What was asked for may be here by now.
-        let looks = self.strategy.wants_look() || self.awaits_colonies();
+        let asks = self.asks && self.strategy.wants_look();
+        let looks = asks || self.awaits_colonies();
         let due = self.rhythm.due(looks);
         self.detection.due().map_or(due, |doubt| due.min(doubt))
     }
