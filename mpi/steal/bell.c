@@ -17,34 +17,48 @@ bool bell_open(Bell *bell, MPI_Comm comm)
     int rank, ranks;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &ranks);
-    *bell = (Bell){ .own = sg_sem_init(0) };
-    /* One list for all: of 4,096 ranks they would be 134 MB. */
+    *bell = (Bell){ 0 };
+    /* One list for all: a list of its own in each of 4,096 would take 134 MB. */
     if (!rank) bell->all = calloc((size_t)ranks, sizeof *bell->all);
     MPI_Bcast(&bell->all, sizeof bell->all, MPI_BYTE, 0, comm);
-    if (bell->all) bell->all[rank] = bell->own;
+    if (!bell->all) return false;
+    bell->own = &bell->all[rank];
+    bell->own->semaphore = sg_sem_init(0);
     MPI_Barrier(comm);
-    return bell->all;
+    return true;
 }
 
-void bell_ring(Bell *bell, int to)
+void bell_ring(Bell *bell, MailKind kind, int to)
 {
-    sg_sem_release(bell->all[to]);
+    BellRank *other = &bell->all[to];
+    other->coming[kind]++;
+    if (kind != MAIL_TASKS || !other->is_asleep) return;
+    other->is_asleep = false;
+    sg_sem_release(other->semaphore);
 }
 
-void bell_taken(Bell *bell)
+void bell_taken(Bell *bell, MailKind kind)
 {
-    sg_sem_acquire(bell->own);
+    bell->own->coming[kind]--;
+}
+
+bool bell_is_silent(const Bell *bell, MailKind kind)
+{
+    return !bell->own->coming[kind];
 }
 
 bool bell_wait(Bell *bell, double seconds)
 {
-    if (!sg_sem_would_block(bell->own)) return true;
+    BellRank *own = bell->own;
+    if (!bell_is_silent(bell, MAIL_TASKS)) return true;
+    own->is_asleep = true;
     if (isinf(seconds))
-        sg_sem_acquire(bell->own);
-    else if (sg_sem_acquire_timeout(bell->own, seconds))
-        return false;
-    sg_sem_release(bell->own);
-    return true;
+        sg_sem_acquire(own->semaphore);
+    else if (sg_sem_acquire_timeout(own->semaphore, seconds) && !own->is_asleep)
+        /* It was rung at the very time: the semaphore must not say so at the next wait. */
+        sg_sem_acquire(own->semaphore);
+    own->is_asleep = false;
+    return !bell_is_silent(bell, MAIL_TASKS);
 }
 
 void bell_close(Bell *bell, MPI_Comm comm)
@@ -52,7 +66,8 @@ void bell_close(Bell *bell, MPI_Comm comm)
     int rank;
     MPI_Comm_rank(comm, &rank);
     MPI_Barrier(comm);
-    sg_sem_destroy(bell->own);
+    sg_sem_destroy(bell->own->semaphore);
+    MPI_Barrier(comm);
     if (!rank) free(bell->all);
 }
 
@@ -70,15 +85,24 @@ bool bell_open(Bell *bell, MPI_Comm comm)
     return true;
 }
 
-void bell_ring(Bell *bell, int to)
+void bell_ring(Bell *bell, MailKind kind, int to)
 {
     (void)bell;
+    (void)kind;
     (void)to;
 }
 
-void bell_taken(Bell *bell)
+void bell_taken(Bell *bell, MailKind kind)
 {
     (void)bell;
+    (void)kind;
+}
+
+bool bell_is_silent(const Bell *bell, MailKind kind)
+{
+    (void)bell;
+    (void)kind;
+    return false;
 }
 
 bool bell_wait(Bell *bell, double seconds)

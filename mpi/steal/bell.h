@@ -1,9 +1,10 @@
 /*
- * How an idle rank of a simulated machine waits for a message and for a time: it sleeps until one
- * of the two, where MPI has it look again and again, and each look takes the simulator as long as a
- * task. All ranks are threads of control of one process, so each has a bell there that the others
- * ring when they send to it.
- * Invariant: a bell has rung as often as messages were sent to its rank and not yet taken in there.
+ * How a rank of a simulated machine knows that a message comes, and how an idle one waits for that
+ * or for a time: it sleeps until one of the two. Asking MPI again and again takes the simulator as
+ * long as a task each time. All ranks are threads of control of one process, so what goes to each
+ * is counted there, by who sends it.
+ * Invariant: a count is of the messages that were sent to a rank and not yet taken in there. It is
+ * changed by one rank at a time, as one runs at a time.
  * On a real machine nothing of this does anything.
  */
 #ifndef TIDINGS_STEAL_BELL_H
@@ -12,9 +13,19 @@
 #include <mpi.h>
 #include <stdbool.h>
 
-/* The bells of all ranks, by rank, and one's own. */
+/* Kinds of messages, which are looked for apart. A rank that waits is woken by those of tasks. */
+typedef enum MailKind { MAIL_TASKS = 1, MAIL_GOSSIP = 2 } MailKind;
+
+/* What goes to one rank, by kind, and what that rank sleeps on. */
+typedef struct BellRank {
+    void *semaphore;
+    int coming[3];
+    bool is_asleep;
+} BellRank;
+
+/* Those of all ranks, by rank, and one's own. */
 typedef struct Bell {
-    void **all, *own;
+    BellRank *all, *own;
 } Bell;
 
 /* Whether mpi.h is SMPI's. */
@@ -24,13 +35,16 @@ bool bell_is_simulated(void);
 bool bell_open(Bell *bell, MPI_Comm comm);
 
 /* Says that a message goes to a rank; before it is sent. */
-void bell_ring(Bell *bell, int to);
+void bell_ring(Bell *bell, MailKind kind, int to);
 
 /* Says that this rank has taken in a message. */
-void bell_taken(Bell *bell);
+void bell_taken(Bell *bell, MailKind kind);
 
-/* Waits until a message goes to this rank, which is true at once if one did that was not taken in
- * yet, or for so long; whether a message does. */
+/* Whether it is known that no message of a kind is there or comes. */
+bool bell_is_silent(const Bell *bell, MailKind kind);
+
+/* Waits until a message of tasks goes to this rank, which is true at once if one did that was not
+ * taken in yet, or for so long; whether a message does. */
 bool bell_wait(Bell *bell, double seconds);
 
 /* Nobody sends anything any more. Collective. */

@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A rank that has work for so many units does not ask others what they have: it looks at the board
+ * when it has none. Before that it asks for longer than it takes to ask all. */
+#define ASKS_UNITS 16
+
 /* How often a rank takes in what others send, in a unit of time. */
 #define LOOKS_A_UNIT 4
 
@@ -42,31 +46,28 @@ static size_t receive(void *context, uint8_t *room, size_t room_bytes, uint32_t 
     return bytes - SEGMENT_BYTES;
 }
 
-/* Looks all ranks up, which takes a while: for idle ranks, and not oftener than they learn more.
- */
-static void look_up(Board *board)
+/* Looks a rank up, which takes a while: for idle ranks, and not oftener than they learn more. */
+static void look_up(Board *board, uint32_t rank)
 {
-    uint64_t now = board->at_us;
-    for (uint32_t rank = 0; rank < (uint32_t)board->mail->ranks; rank++) {
-        TidingsEntry entry;
-        board->age_us[rank] = TIDINGS_NO_AGE;
-        if (tidings_node_entry(board->node, now, rank, &entry)) continue;
-        if (entry.payload_bytes != sizeof *board->work_ns || !entry.payload) continue;
-        memcpy(&board->work_ns[rank], entry.payload, sizeof *board->work_ns);
-        board->age_us[rank] = entry.age_us;
-    }
-    board->looked_us = now;
+    TidingsEntry entry;
+    Said *said = &board->said[rank];
+    *said = (Said){ .age_us = TIDINGS_NO_AGE, .looked_us = board->at_us };
+    if (tidings_node_entry(board->node, board->at_us, rank, &entry)) return;
+    if (entry.payload_bytes != sizeof said->work_ns || !entry.payload) return;
+    memcpy(&said->work_ns, entry.payload, sizeof said->work_ns);
+    said->age_us = entry.age_us;
 }
 
 static bool entry(void *user, uint32_t worker, uint64_t *work_ns, uint64_t *age_us)
 {
     Board *board = user;
-    uint64_t now = board->at_us;
     if (worker >= (uint32_t)board->mail->ranks) return false;
-    if (!board->looked_us || now - board->looked_us > board->unit_us / 2) look_up(board);
-    if (board->age_us[worker] == TIDINGS_NO_AGE) return false;
-    *work_ns = board->work_ns[worker];
-    *age_us = board->age_us[worker] + (now - board->looked_us);
+    Said *said = &board->said[worker];
+    if (!said->looked_us || board->at_us - said->looked_us > board->unit_us / 2)
+        look_up(board, worker);
+    if (said->age_us == TIDINGS_NO_AGE) return false;
+    *work_ns = said->work_ns;
+    *age_us = said->age_us + (board->at_us - said->looked_us);
     return true;
 }
 
@@ -88,20 +89,18 @@ bool board_open(Board *board, Mail *mail, uint64_t unit_us, uint64_t seed, doubl
     TidingsConfig config = configuration(board, seed);
     board->room = SEGMENT_BYTES + config.message_bytes;
     board->message = malloc(board->room);
-    board->work_ns = calloc((size_t)mail->ranks, sizeof *board->work_ns);
-    board->age_us = calloc((size_t)mail->ranks, sizeof *board->age_us);
+    board->said = calloc((size_t)mail->ranks, sizeof *board->said);
     board->transport = (TidingsTransport){ board, now_us, send, receive };
     board->shown = (TidingsStealBoard){ board, entry };
-    bool is_made = board->message && board->work_ns && board->age_us;
-    return is_made && !tidings_node_new(&config, &board->node, NULL, 0);
+    return board->message && board->said &&
+           !tidings_node_new(&config, &board->node, NULL, 0);
 }
 
 void board_close(Board *board)
 {
     tidings_node_free(board->node);
     free(board->message);
-    free(board->work_ns);
-    free(board->age_us);
+    free(board->said);
     *board = (Board){ 0 };
 }
 
@@ -114,6 +113,7 @@ void board_turn(Board *board, uint64_t work_ns)
 {
     uint64_t due_us = 0, look_us = now_us(board) + board->unit_us / LOOKS_A_UNIT;
     tidings_node_publish(board->node, (const uint8_t *)&work_ns, sizeof work_ns);
+    tidings_node_set_asks(board->node, work_ns / 1000 < ASKS_UNITS * board->unit_us);
     tidings_node_turn(board->node, &board->transport, &due_us);
     board->due_us = due_us < look_us ? due_us : look_us;
 }

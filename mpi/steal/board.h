@@ -1,7 +1,8 @@
 /*
  * What a rank knows of the work of others: each publishes how much it has, and the ranks gossip
  * (tidings_node.h) in the pauses of a phase, over the same mail. Entries are as old as gossip has
- * it; between phases nothing is sent.
+ * it; between phases nothing is sent. A rank that has work for long says what it has and answers,
+ * but does not ask.
  */
 #ifndef TIDINGS_STEAL_BOARD_H
 #define TIDINGS_STEAL_BOARD_H
@@ -13,17 +14,21 @@
 #include "tidings_node.h"
 #include "tidings_steal.h"
 
+/* What a rank had as it was looked up last, which is believed for half a unit. */
+typedef struct Said {
+    uint64_t work_ns, age_us, looked_us;
+} Said;
+
 typedef struct Board {
     Mail *mail;
     TidingsNode *node;
     TidingsTransport transport;
     double origin_s;
-    uint64_t unit_us, due_us, looked_us;
+    uint64_t unit_us, due_us;
     uint64_t at_us; /* when a rank looks whom to ask: set before the board is shown */
     uint64_t *message; /* room for one, behind its segment */
     size_t room;
-    /* Of each rank as it was looked up last, where it is younger than half a unit. */
-    uint64_t *work_ns, *age_us;
+    Said *said; /* by each rank */
     TidingsStealBoard shown;
 } Board;
 

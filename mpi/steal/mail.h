@@ -13,9 +13,6 @@
 
 #include "bell.h"
 
-/* Kinds of messages, which are looked for apart. */
-typedef enum MailKind { MAIL_TASKS = 1, MAIL_GOSSIP = 2 } MailKind;
-
 typedef struct Mail {
     MPI_Comm comm; /* the mail's own */
     int rank, ranks;
@@ -35,7 +32,7 @@ typedef struct Mail {
     int turn;
     bool is_posted, has_come; /* and was waited for */
     MPI_Status came;
-    Bell bell; /* rings for messages of tasks */
+    Bell bell;
     uint64_t messages, bytes; /* sent */
     /* Where deaths are survived: whether a call has failed by one, whom MPI knows to be dead, and
      * those of them who were named. */

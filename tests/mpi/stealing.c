@@ -419,11 +419,11 @@ static void waits(void)
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 1) {
         expect_wait(&bell, 2, false, 2, "nobody sends to who sends");
-        bell_ring(&bell, 0);
+        bell_ring(&bell, MAIL_TASKS, 0);
     } else if (!rank) {
         expect_wait(&bell, 9, true, 2, "one sends");
         expect_wait(&bell, 9, true, 0, "it was not taken in yet");
-        bell_taken(&bell);
+        bell_taken(&bell, MAIL_TASKS);
         expect_wait(&bell, 3, false, 3, "nobody sends again");
     }
     bell_close(&bell, MPI_COMM_WORLD);
