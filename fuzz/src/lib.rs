@@ -6,12 +6,14 @@
 
 mod aggregates;
 mod datagrams;
+mod deltas;
 mod operations;
 mod requests;
 mod stored;
 mod text;
 
 pub use aggregates::aggregate;
+pub use deltas::delta;
 pub use operations::{counters_after, wire};
 pub use requests::{records, requests};
 pub use text::{control, keyring, payload, roster};

@@ -28,6 +28,11 @@ fn aggregate() {
 }
 
 #[test]
+fn delta() {
+    fuzz("delta", targets::delta);
+}
+
+#[test]
 fn roster() {
     fuzz("roster", targets::roster);
 }

@@ -58,6 +58,7 @@
 //! | `membership`, [`roster`], [`address`], `share` | who belongs, where, and what each may ask |
 //! | [`wire`], [`quantity`] | datagrams, keys, numbers in two bytes |
 //! | [`payload`] | what the agent's entries say |
+//! | [`delta`] | entries as changes by bases, which no node sends yet |
 //! | [`signed`], [`signature`] | what one node alone can have said |
 //! | [`aggregate`], [`colony`] | what a whole colony is like, and how others receive it |
 //! | [`model`] | how fresh a cluster will be, at what cost, without simulating it |
@@ -79,6 +80,7 @@ mod changes;
 pub mod colony;
 pub mod config;
 pub mod counters;
+pub mod delta;
 mod detector;
 pub mod dissemination;
 pub mod entry;

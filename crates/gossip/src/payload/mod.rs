@@ -14,12 +14,14 @@
 mod error;
 mod layout;
 mod reading;
+mod settled;
 mod state;
 mod tolerance;
 mod user;
 
 pub use error::{FIXED_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES, PayloadError};
 pub use reading::{Numbers, READINGS, Reading};
+pub use settled::Settled;
 pub use state::{KernelRelease, NodeState};
 pub use tolerance::{Held, Symbol, Tolerance, ToleranceError, Tolerances};
 pub use user::{check_metric, is_hidden, metric_bytes};

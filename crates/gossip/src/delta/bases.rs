@@ -1,0 +1,112 @@
+//! Bases: what a receiver has to hold so that a change tells it a payload.
+//!
+//! A *base* is an entry that its origin has chosen for others to measure its later entries by. It
+//! is named by origin, incarnation and sequence, so nobody can mean another one by that name. Of
+//! each origin a receiver holds one: the base of the entry that it holds. One is enough, since an
+//! origin measures by its newest base only: an entry by an older base is older than the newer base,
+//! and so than any entry by it.
+
+use sha2::{Digest as _, Sha256};
+
+use crate::entry::{Incarnation, NodeId};
+
+/// What a digest begins with, so that it is of nothing else.
+const DIGEST_OF: &[u8] = b"tidings bases 1 ";
+
+/// Bytes of a digest.
+pub(super) const DIGEST_BYTES: usize = 8;
+
+/// What a base is called: nobody but its origin makes one, and no two by one name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Name {
+    /// Whose it is.
+    pub id: NodeId,
+    /// The life of that node.
+    pub incarnation: Incarnation,
+    /// Its sequence.
+    pub sequence: u32,
+}
+
+/// A base that is held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Base<'a> {
+    /// What it is called.
+    pub name: Name,
+    /// What it says; zeros follow.
+    pub payload: &'a [u8],
+}
+
+/// Where a receiver holds bases.
+pub trait Bases {
+    /// That of an origin.
+    fn base(&self, id: NodeId) -> Option<Base<'_>>;
+
+    /// That of the first origin whose id is not below `id`.
+    fn base_from(&self, id: NodeId) -> Option<Base<'_>>;
+}
+
+impl Base<'_> {
+    /// What it says, in exactly the bytes of `out`; `false` if it says more.
+    pub(super) fn copy_to(&self, out: &mut [u8]) -> bool {
+        let bytes = self.payload.len().min(out.len());
+        out[..bytes].copy_from_slice(&self.payload[..bytes]);
+        out[bytes..].fill(0);
+        self.payload[bytes..].iter().all(|&byte| byte == 0)
+    }
+}
+
+/// The names of several bases in eight bytes: sender and receiver mean the same ones if their
+/// digests are equal.
+#[derive(Clone, Default)]
+pub(super) struct Digest(Sha256);
+
+impl Digest {
+    pub(super) fn new() -> Self {
+        Self(Sha256::new_with_prefix(DIGEST_OF))
+    }
+
+    /// Adds a name. Names ascend by id.
+    pub(super) fn add(&mut self, name: Name) {
+        self.0.update(name.id.0.to_le_bytes());
+        self.0.update(&name.incarnation.get().to_le_bytes()[..3]);
+        self.0.update(&name.sequence.to_le_bytes()[..3]);
+    }
+
+    pub(super) fn finish(self) -> [u8; DIGEST_BYTES] {
+        let digest: [u8; 32] = self.0.finalize().into();
+        digest.first_chunk().copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_that_says_more_than_there_is_room_for_is_not_cut() {
+        let name = Name { id: NodeId(1), incarnation: Incarnation::new(2), sequence: 3 };
+        let base = |payload| Base { name, payload };
+        let mut out = [9; 4];
+        assert!(base(&[1, 2]).copy_to(&mut out));
+        assert_eq!(out, [1, 2, 0, 0]);
+        assert!(base(&[1, 2, 3, 4, 0]).copy_to(&mut out));
+        assert!(!base(&[1, 2, 3, 4, 5]).copy_to(&mut out));
+    }
+
+    #[test]
+    fn a_digest_tells_names_apart() {
+        let of = |names: &[(u32, u32, u32)]| {
+            let mut digest = Digest::new();
+            for &(id, life, sequence) in names {
+                let incarnation = Incarnation::new(life);
+                digest.add(Name { id: NodeId(id), incarnation, sequence });
+            }
+            digest.finish()
+        };
+        let same = of(&[(1, 2, 3), (4, 5, 6)]);
+        assert_eq!(same, of(&[(1, 2, 3), (4, 5, 6)]));
+        for other in [&[(1, 2, 3)][..], &[(1, 3, 3), (4, 5, 6)], &[(1, 2, 3), (4, 5, 7)]] {
+            assert_ne!(same, of(other), "{other:?}");
+        }
+    }
+}

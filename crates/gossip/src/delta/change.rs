@@ -1,0 +1,212 @@
+//! Changes: how one payload differs from another of the same length.
+//!
+//! Payloads are compared as words of two bytes, little endian, as most readings are; a last odd
+//! byte is a word too. A change is the number of words that differ, then for each of them
+//!
+//! | bits | field |
+//! |---|---|
+//! | order 1 | words in between that do not differ |
+//! | 4 | zeros at the end of the difference, *z* |
+//! | 1 | whether it is negative |
+//! | order 0 | its length without these zeros, less one |
+//! | length − 2 | its bits between the highest and the lowest, which are ones |
+//!
+//! The difference is between the words as numbers modulo 2^16, its size at most 2^15. Readings that
+//! were [settled](crate::payload::Settled) end in zeros, so that a difference has few bits besides.
+//! Payloads that are equal take one bit.
+//!
+//! A change reads nothing of the payload's schema: user metrics and payloads of other schemas are
+//! changed in the same way.
+
+use super::bits::{BitReader, Count, Sink};
+
+/// Bits that say how many zeros a difference ends in.
+const ZEROS_BITS: u32 = 4;
+
+/// Words of a payload.
+fn words_in(bytes: usize) -> u32 {
+    bytes.div_ceil(2) as u32
+}
+
+fn word(payload: &[u8], at: usize) -> u16 {
+    let byte = |at: usize| payload.get(at).copied().unwrap_or(0);
+    u16::from_le_bytes([byte(2 * at), byte(2 * at + 1)])
+}
+
+/// The words that differ: place and difference. Of a base that is shorter the rest is zeros.
+fn differences<'a>(
+    base: &'a [u8],
+    payload: &'a [u8],
+) -> impl Iterator<Item = (u32, i16)> + Clone + 'a {
+    (0..words_in(payload.len())).filter_map(|at| {
+        let (old, new) = (word(base, at as usize), word(payload, at as usize));
+        (old != new).then(|| (at, new.wrapping_sub(old) as i16))
+    })
+}
+
+/// The bits that a change takes.
+pub(super) fn bits(base: &[u8], payload: &[u8]) -> usize {
+    let mut count = Count::default();
+    put(&mut count, base, payload);
+    count.0
+}
+
+/// Writes what makes `payload` of `base`.
+pub(super) fn put(sink: &mut impl Sink, base: &[u8], payload: &[u8]) {
+    let differences = differences(base, payload);
+    sink.put_number(differences.clone().count() as u32, 0);
+    let mut next = 0;
+    for (at, difference) in differences {
+        sink.put_number(at - next, 1);
+        next = at + 1;
+        put_difference(sink, difference);
+    }
+}
+
+fn put_difference(sink: &mut impl Sink, difference: i16) {
+    let size = u32::from(difference.unsigned_abs());
+    let zeros = size.trailing_zeros();
+    let odd = size >> zeros;
+    let length = odd.ilog2() + 1;
+    sink.put(zeros, ZEROS_BITS);
+    sink.put(u32::from(difference < 0), 1);
+    sink.put_number(length - 1, 0);
+    if length > 2 {
+        sink.put((odd >> 1) & ((1 << (length - 2)) - 1), length - 2);
+    }
+}
+
+/// A change in a received body, as far as it was read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Change<'a> {
+    bits: BitReader<'a>,
+    /// Words that differ.
+    pub(super) words: u32,
+}
+
+impl<'a> Change<'a> {
+    /// Reads a change of a payload of so many bytes and leaves `bits` behind it; `None` if it is
+    /// cut off or reaches beyond the payload.
+    pub(super) fn read(bits: &mut BitReader<'a>, payload_bytes: usize) -> Option<Self> {
+        let words = bits.number(0)?;
+        let change = Self { bits: *bits, words };
+        change.walk(bits, payload_bytes, |_, _| ())?;
+        Some(change)
+    }
+
+    /// Makes of a base, which `payload` holds, what the origin said.
+    pub(super) fn apply(self, payload: &mut [u8]) {
+        let (mut bits, bytes) = (self.bits, payload.len());
+        let walked = self.walk(&mut bits, bytes, |at, difference| {
+            let changed = word(payload, at).wrapping_add(difference as u16).to_le_bytes();
+            let end = (2 * at + 2).min(bytes);
+            payload[2 * at..end].copy_from_slice(&changed[..end - 2 * at]);
+        });
+        debug_assert!(walked.is_some(), "it was read before, of a payload of these bytes");
+    }
+
+    fn walk(
+        self,
+        bits: &mut BitReader<'a>,
+        payload_bytes: usize,
+        mut take: impl FnMut(usize, i16),
+    ) -> Option<()> {
+        let (words, mut next) = (words_in(payload_bytes), 0u32);
+        for _ in 0..self.words {
+            let at = next.checked_add(bits.number(1)?).filter(|&at| at < words)?;
+            next = at + 1;
+            take(at as usize, read_difference(bits)?);
+        }
+        Some(())
+    }
+}
+
+fn read_difference(bits: &mut BitReader<'_>) -> Option<i16> {
+    let zeros = bits.take(ZEROS_BITS)?;
+    let negative = bits.take(1)? == 1;
+    let length = bits.number(0)?.checked_add(1).filter(|length| length + zeros <= 16)?;
+    let odd = match length {
+        1 => 1,
+        _ => (1 << (length - 1)) | (bits.take(length - 2)? << 1) | 1,
+    };
+    let size = i32::try_from(odd << zeros).ok()?;
+    i16::try_from(if negative { -size } else { size }).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::delta::bits::BitWriter;
+
+    /// A change in bytes of its own.
+    fn written(base: &[u8], payload: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0; bits(base, payload).div_ceil(8)];
+        let mut writer = BitWriter::new(&mut bytes);
+        put(&mut writer, base, payload);
+        writer.finish();
+        bytes
+    }
+
+    fn applied(base: &[u8], payload: &[u8]) -> Option<Vec<u8>> {
+        let bytes = written(base, payload);
+        let mut bits = BitReader::new(&bytes);
+        let change = Change::read(&mut bits, payload.len())?;
+        let mut made = base.to_vec();
+        made.resize(payload.len(), 0);
+        change.apply(&mut made);
+        Some(made)
+    }
+
+    #[test]
+    fn what_is_settled_takes_few_bits() {
+        let (mut base, mut now) = ([0u8; 64], [0u8; 64]);
+        assert_eq!(bits(&base, &now), 1, "nothing changed");
+        // A rate whose code went from 17 · 2^11 to 19 · 2^10, one hundredth of a load.
+        base[26..28].copy_from_slice(&(17u16 << 11).to_le_bytes());
+        now[26..28].copy_from_slice(&(19u16 << 10).to_le_bytes());
+        now[10] = 1;
+        assert_eq!(bits(&base, &now), 3 + (4 + 6) + (6 + 12));
+        assert_eq!(applied(&base, &now), Some(now.to_vec()));
+    }
+
+    #[test]
+    fn changes_that_reach_beyond_the_payload_are_refused() {
+        let (base, mut now) = ([0; 8], [0; 8]);
+        now[7] = 1;
+        let bytes = written(&base, &now);
+        for payload_bytes in 0..9 {
+            let read = Change::read(&mut BitReader::new(&bytes), payload_bytes);
+            assert_eq!(read.is_some(), payload_bytes > 6, "{payload_bytes}");
+        }
+        for cut in 0..bytes.len() {
+            assert!(Change::read(&mut BitReader::new(&bytes[..cut]), 8).is_none(), "{cut}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_change_makes_of_the_base_what_was_said(
+            (base, payload) in (0usize..70).prop_flat_map(|bytes| {
+                let one = || prop::collection::vec(prop_oneof![Just(0u8), any::<u8>()], bytes);
+                (one(), one())
+            }),
+        ) {
+            prop_assert_eq!(applied(&base, &payload), Some(payload.clone()));
+            // Two bytes take at most 13 + 25 bits, if all of them are new.
+            prop_assert!(bits(&base, &payload) <= 21 + 38 * payload.len().div_ceil(2));
+        }
+
+        #[test]
+        fn any_bits_are_a_change_or_none(
+            bytes in prop::collection::vec(any::<u8>(), 0..80), payload_bytes in 0usize..70,
+        ) {
+            let mut bits = BitReader::new(&bytes);
+            if let Some(change) = Change::read(&mut bits, payload_bytes) {
+                change.apply(&mut vec![0xA5; payload_bytes]);
+                prop_assert!(change.words as usize <= payload_bytes.div_ceil(2));
+            }
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The form of groups: sizes that writing and reading share.
+
+/// A group whose entries name their bases.
+pub(super) const NAMED: u8 = 0;
+/// A group whose entries are by bases on which sender and receiver agree.
+pub(super) const AGREED: u8 = 1;
+
+/// Bytes of a heading: kind 1, bytes that follow it 2, entries 1, bases 1, least age 2, orders 1.
+pub(super) const HEAD_BYTES: usize = 8;
+/// Bytes that a group of agreed entries has besides: first id 4, digest 8.
+pub(super) const AGREED_HEAD_BYTES: usize = 12;
+
+/// The most entries of a group.
+pub(super) const MAX_ENTRIES: usize = 255;
+/// The most bases that an agreed entry passes over, and that a group goes through: what reading
+/// one may cost.
+pub(super) const MAX_SKIPPED: u32 = 255;
+pub(super) const MAX_SPAN: u32 = 1024;
+
+pub(super) const ID_BITS: u32 = 32;
+pub(super) const INCARNATION_BITS: u32 = 24;
+pub(super) const SEQUENCE_BITS: u32 = 24;

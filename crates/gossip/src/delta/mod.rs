@@ -1,0 +1,70 @@
+//! Deltas: entries in as few bytes as what their receiver holds allows.
+//!
+//! On most nodes little but the age has changed since a receiver last heard. So an origin chooses
+//! an entry now and then as a *base*, and each of its entries travels as what it says otherwise
+//! than its base, which for most is nothing. The origin alone makes bases, and names them by
+//! incarnation and sequence, so what is said by one node can be forwarded by any other, and means
+//! the same to all. There are no chains: a base is whole. Which readings are news at all is the
+//! origin's matter too ([`Settled`](crate::payload::Settled)); other nodes need not know its
+//! tolerances.
+//!
+//! No node sends these forms yet; windows have whole entries
+//! ([`wire::window`](crate::wire::window)). What is decided, with numbers, and what is still to
+//! come: docs/decisions/0078-changes-by-bases.md.
+//!
+//! # Bytes
+//!
+//! A body begins with the preamble of a window: schema 1, marks 1, payload bytes 2, entries 2. Then
+//! come groups until all entries are there.
+//!
+//! | bytes of a group | field |
+//! |---|---|
+//! | 0 | 0: each entry names its base; 1: sender and receiver agree on the bases |
+//! | 1–2 | bytes of the group from 8 on |
+//! | 3 | entries, 1 to 255 |
+//! | 4 | bases that come along; 0 where they are agreed on |
+//! | 5–6 | least age, coded as in an entry |
+//! | 7 | order of the ages, low four bits, and of the distances |
+//! | 8–19, if agreed | first id 4, digest 8 |
+//! | then | bits: the entries, one after the other, filled up with zeros |
+//! | then | the bases that come along, payload bytes each |
+//!
+//! | bits of an entry | field |
+//! |---|---|
+//! | named: 32, 24, 24, 1 | origin, incarnation, sequence of its base, whether that comes along |
+//! | agreed: order 0 | bases between this one and the one before, at most 255 |
+//! | order of the distances | distance: its sequence less that of its base |
+//! | order of the ages | code of its age less the least |
+//! | see `change.rs` | what it says otherwise than its base; one bit if nothing |
+//!
+//! Numbers with an order are Exp-Golomb codes (`bits.rs`). A distance of 0 is the base itself,
+//! which has no change; farewells and tombstones are their own bases.
+//!
+//! The *agreed* bases are, in the order of ids, all that the receiver holds from the first id on,
+//! less those passed over. The digest is the beginning of the SHA-256 of `tidings bases 1 ` and of
+//! origin 4, incarnation 3 and sequence 3 of each. If it is not what the receiver finds, nothing of
+//! that group is used.
+//!
+//! # Invariants
+//!
+//! What is read is what its origin said under that stamp, or nothing: an entry whose base is not
+//! held is passed over and reported ([`Step`]), never guessed. So loss, doubling and reordering
+//! cost freshness only. A body is complete in itself but for bases, which are named. Nothing is
+//! believed before it is bounded: at most 255 entries and 1,024 places in a group, distances by the
+//! sequences there are, changes by the payload; a body that is malformed anywhere is not used at
+//! all. Nothing allocates.
+
+mod bases;
+mod bits;
+mod change;
+mod form;
+mod origin;
+mod reader;
+mod shelf;
+mod writer;
+
+pub use bases::{Base, Bases, Name};
+pub use origin::{MAX_DISTANCE, Origin};
+pub use reader::{Entries, Said, Step, decode};
+pub use shelf::{Shelf, Taken};
+pub use writer::{Body, Item};

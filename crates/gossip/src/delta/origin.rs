@@ -1,0 +1,147 @@
+//! Origins: which of its entries a node chooses as a base.
+//!
+//! A base is dear, since each other node has to receive it whole, once; an old base is dear too,
+//! since each entry then has to say all that changed since. That is the question whether to rent or
+//! to buy, and the answer is the usual one: rent until the rent that a purchase would have saved is
+//! its price (Karlin, Manasse, Rudolph and Sleator, Algorithmica 3, 1988). What a purchase would
+//! have saved is what changes took above the smallest one since the base: some readings change all
+//! the time, and would differ from a newer base as well.
+//!
+//! Invariants: an entry's base is of its incarnation and not later than it; no change is as long as
+//! a payload, so an origin whose readings are all new each unit makes each entry a base.
+
+use super::bases::{Base, Name};
+use super::change;
+use crate::entry::{NodeId, Stamp};
+
+/// The most units that an entry may be later than its base: four and a half hours at 256 ms. So a
+/// distance has at most 31 bits, whatever order its group has.
+pub const MAX_DISTANCE: u32 = 65_535;
+
+/// A node's own base.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    id: NodeId,
+    /// The stamp and payload of its base; none before the first entry.
+    base: Option<Stamp>,
+    payload: Vec<u8>,
+    /// Bits that changes took since.
+    spent: u64,
+    /// Units of them, and the fewest bits of one in which something had changed.
+    units: u64,
+    least: u64,
+}
+
+impl Origin {
+    /// The node of this id, with payloads of so many bytes at most; it has no base yet.
+    pub fn new(id: NodeId, payload_bytes: usize) -> Self {
+        let payload = Vec::with_capacity(payload_bytes);
+        Self { id, base: None, payload, spent: 0, units: 0, least: u64::MAX }
+    }
+
+    /// Takes the node's next entry; `true` if that is a base from now on.
+    pub fn renew(&mut self, stamp: Stamp, payload: &[u8]) -> bool {
+        if self.keeps(stamp, payload) {
+            return false;
+        }
+        self.base = Some(stamp);
+        self.payload.clear();
+        self.payload.extend_from_slice(payload);
+        (self.spent, self.units, self.least) = (0, 0, u64::MAX);
+        true
+    }
+
+    /// What its entries are measured by.
+    pub fn base(&self) -> Option<Base<'_>> {
+        self.base.map(|stamp| Base {
+            name: Name {
+                id: self.id,
+                incarnation: stamp.incarnation(),
+                sequence: stamp.sequence(),
+            },
+            payload: &self.payload,
+        })
+    }
+
+    /// Whether an entry is measured by the present base; counts what that takes.
+    fn keeps(&mut self, stamp: Stamp, payload: &[u8]) -> bool {
+        let Some(base) = self.base else { return false };
+        let same_life = base.incarnation() == stamp.incarnation();
+        let Some(distance) = stamp.sequence().checked_sub(base.sequence()) else { return false };
+        if !same_life || distance > MAX_DISTANCE || stamp.is_last() {
+            return false;
+        }
+        let (bits, whole) = (change::bits(&self.payload, payload) as u64, payload.len() as u64 * 8);
+        if bits == 1 {
+            return true;
+        }
+        self.spent += bits;
+        self.units += 1;
+        self.least = self.least.min(bits);
+        bits < whole && self.spent - self.least * self.units < whole
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::Incarnation;
+
+    const LIFE: Incarnation = Incarnation::new(5);
+
+    fn bases(payloads: impl Iterator<Item = [u8; 64]>) -> Vec<usize> {
+        let mut origin = Origin::new(NodeId(1), 64);
+        let stamps = (0..).map(|sequence| Stamp::new(LIFE, sequence));
+        let made = stamps.zip(payloads).map(|(stamp, payload)| origin.renew(stamp, &payload));
+        made.enumerate().filter(|(_, is_base)| *is_base).map(|(unit, _)| unit).collect()
+    }
+
+    #[test]
+    fn a_node_whose_readings_stay_makes_one_base() {
+        assert_eq!(bases((0..5_000).map(|_| [7; 64])), [0]);
+    }
+
+    #[test]
+    fn a_reading_that_always_changes_is_no_reason_for_a_base_and_one_that_stays_away_is() {
+        let busy = |unit: usize| {
+            let mut payload = [0; 64];
+            payload[26] = (unit % 2) as u8 + 1;
+            payload
+        };
+        assert_eq!(bases((0..5_000).map(busy)), [0]);
+        let moved = |unit: usize| {
+            let mut payload = busy(unit);
+            payload[..4].copy_from_slice(&((unit / 1_000) as u32 * 77).to_le_bytes());
+            payload
+        };
+        let made = bases((0..5_000).map(moved));
+        assert_eq!(made.len(), 5, "{made:?}");
+        assert!(made.iter().all(|unit| unit % 1_000 < 60), "{made:?}");
+    }
+
+    #[test]
+    fn readings_that_are_all_new_make_each_entry_a_base() {
+        let noise = |unit: usize| {
+            let mut bits = unit as u64;
+            core::array::from_fn(|_| {
+                bits = tidings_primitives::chance::mix(bits);
+                bits as u8
+            })
+        };
+        assert_eq!(bases((0..50).map(noise)).len(), 50);
+    }
+
+    #[test]
+    fn a_later_life_and_a_farewell_have_bases_of_their_own() {
+        let mut origin = Origin::new(NodeId(1), 4);
+        assert!(origin.base().is_none());
+        assert!(origin.renew(Stamp::new(LIFE, 7), b"same"));
+        assert!(!origin.renew(Stamp::new(LIFE, 8), b"same"));
+        let next = LIFE.next().expect("5 is not the last");
+        assert!(origin.renew(Stamp::new(next, 9), b"same"));
+        assert_eq!(origin.base().map(|base| base.name.sequence), Some(9));
+        assert!(!origin.renew(Stamp::new(next, 9 + MAX_DISTANCE), b"same"));
+        assert!(origin.renew(Stamp::new(next, 10 + MAX_DISTANCE), b"same"));
+        assert!(origin.renew(Stamp::left(next), b"same"));
+    }
+}

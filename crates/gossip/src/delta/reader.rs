@@ -1,0 +1,269 @@
+//! Reading: entries out of groups, by the bases that the receiver holds.
+//!
+//! A body is walked twice. The first walk looks at its form alone and refuses the whole of it, so
+//! that nothing of a malformed datagram is used; it needs no base. The second gives one entry after
+//! the other, and asks for bases as it goes, so that between two entries the receiver may take the
+//! first one in.
+
+use super::bases::{Base, Bases, DIGEST_BYTES, Digest, Name};
+use super::bits::BitReader;
+use super::change::Change;
+use super::form::{
+    AGREED, HEAD_BYTES, ID_BITS, INCARNATION_BITS, MAX_ENTRIES, MAX_SKIPPED, MAX_SPAN, NAMED,
+    SEQUENCE_BITS,
+};
+use crate::age;
+use crate::entry::{Incarnation, NodeId, Stamp};
+use crate::wire::body::{BodyError, Reader};
+use crate::wire::size::PREAMBLE_BYTES;
+use crate::wire::window::{Marks, Reads};
+
+/// An entry that was read. Its payload lies in the room that the caller gave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Said<'a> {
+    /// The node it is about.
+    pub id: NodeId,
+    /// How new it is.
+    pub stamp: Stamp,
+    /// Its age when it was sent, in microseconds.
+    pub age_micros: u64,
+    /// The sequence of its base, which is of the same life.
+    pub base_sequence: u32,
+    /// That base, if it came along.
+    pub base: Option<&'a [u8]>,
+}
+
+/// What comes next in a body.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step<'a> {
+    /// An entry.
+    Entry(Said<'a>),
+    /// An entry whose base is not held: nothing is known of what it says.
+    NoBase(NodeId),
+    /// A group of so many entries, by bases of which others are held.
+    Disagreed(u8),
+}
+
+/// The entries of a body, in the order in which they lie there.
+#[derive(Clone, Debug)]
+pub struct Entries<'a> {
+    groups: Reader<'a>,
+    payload_bytes: usize,
+    /// Entries in groups that were not begun.
+    left: usize,
+    group: Option<Group<'a>>,
+    /// The bases of a group that sender and receiver agree on: by name, since what is held may
+    /// change between two entries.
+    agreed: [Name; MAX_ENTRIES],
+}
+
+/// The marks and entries of a received body, and the bytes behind them, which are records if the
+/// marks say so. Bytes of any origin are read.
+///
+/// # Errors
+/// If it is not what [`Body`](super::Body) writes, or its payloads are none that are read.
+pub fn decode(
+    body: &[u8],
+    reads: impl Into<Reads>,
+) -> Result<(Marks, Entries<'_>, &[u8]), BodyError> {
+    let (preamble, groups) =
+        body.split_first_chunk::<PREAMBLE_BYTES>().ok_or(BodyError::Malformed)?;
+    let [schema, marks, payload_low, payload_high, count_low, count_high] = *preamble;
+    let payload_bytes = u16::from_le_bytes([payload_low, payload_high]);
+    let format = reads.into().format(schema, payload_bytes)?;
+    let (payload_bytes, groups) = (usize::from(format.payload_bytes), Reader(groups));
+    let left = usize::from(u16::from_le_bytes([count_low, count_high]));
+    let marks = Marks::from_byte(marks);
+    let behind = walk(groups, left, payload_bytes).ok_or(BodyError::Malformed)?;
+    if !marks.has(Marks::RECORDS) && !behind.is_empty() {
+        return Err(BodyError::Malformed);
+    }
+    let nobody = Name { id: NodeId(0), incarnation: Incarnation::new(0), sequence: 0 };
+    let agreed = [nobody; MAX_ENTRIES];
+    Ok((marks, Entries { groups, payload_bytes, left, group: None, agreed }, behind))
+}
+
+/// Looks at the form of all groups and returns what follows them; `None` if it is wrong somewhere.
+fn walk(mut groups: Reader<'_>, mut left: usize, payload_bytes: usize) -> Option<&[u8]> {
+    while left > 0 {
+        let mut group = Group::read(&mut groups, payload_bytes)?;
+        left = left.checked_sub(usize::from(group.left))?;
+        let mut span = 0;
+        while group.left > 0 {
+            span += 1 + group.next(payload_bytes)?.skipped();
+        }
+        if span > MAX_SPAN || !group.is_through() {
+            return None;
+        }
+    }
+    Some(groups.0)
+}
+
+impl<'a> Entries<'a> {
+    /// The next entry, whose payload is written to the start of `room`; `None` at the end.
+    ///
+    /// # Panics
+    /// If there is less room than [`Entries::payload_bytes`].
+    pub fn next(&mut self, bases: &impl Bases, room: &mut [u8]) -> Option<Step<'a>> {
+        let payload = &mut room[..self.payload_bytes];
+        if self.group.is_none_or(|group| group.left == 0) {
+            if self.left == 0 {
+                return None;
+            }
+            let group = Group::read(&mut self.groups, self.payload_bytes)?;
+            self.left = self.left.checked_sub(usize::from(group.left))?;
+            if !self.agrees(group, bases) {
+                return Some(Step::Disagreed(group.left));
+            }
+            self.group = Some(group);
+        }
+        let group = self.group.as_mut()?;
+        let at = usize::from(group.count - group.left);
+        let spoken = group.next(self.payload_bytes)?;
+        let (name, with_base) = match spoken.whose {
+            Whose::Named { name, with_base } => (name, with_base),
+            Whose::Agreed { .. } => (self.agreed[at], None),
+        };
+        let sent = with_base.map(|payload| Base { name, payload });
+        let base = sent.or_else(|| bases.base(name.id).filter(|base| base.name == name));
+        let sequence = name.sequence + spoken.distance;
+        let is_known = base.is_some_and(|base| base.copy_to(payload));
+        if !is_known || (spoken.distance > 0 && sequence > Stamp::SEQUENCE_MAX) {
+            return Some(Step::NoBase(name.id));
+        }
+        spoken.change.apply(payload);
+        let stamp = Stamp::new(name.incarnation, sequence);
+        let age_micros = age::decode_micros(spoken.age);
+        let (id, base_sequence, base) = (name.id, name.sequence, with_base);
+        Some(Step::Entry(Said { id, stamp, age_micros, base_sequence, base }))
+    }
+
+    /// Whether the bases that a group is by are held, all of them; notes their names.
+    fn agrees(&mut self, mut group: Group<'_>, bases: &impl Bases) -> bool {
+        let Some((first, digest)) = group.agreed else { return true };
+        let (mut from, mut held) = (Some(first), Digest::new());
+        while group.left > 0 {
+            let at = usize::from(group.count - group.left);
+            let Some(spoken) = group.next(self.payload_bytes) else { return false };
+            for _ in 0..=spoken.skipped() {
+                let Some(base) = from.and_then(|id| bases.base_from(id)) else { return false };
+                self.agreed[at] = base.name;
+                from = base.name.id.0.checked_add(1).map(NodeId);
+            }
+            held.add(self.agreed[at]);
+        }
+        held.finish() == digest
+    }
+
+    /// Bytes of the payloads.
+    pub fn payload_bytes(&self) -> usize {
+        self.payload_bytes
+    }
+}
+
+/// Whose entry it is, and by which base.
+#[derive(Clone, Copy, Debug)]
+enum Whose<'a> {
+    /// The base is named, and may have come along.
+    Named { name: Name, with_base: Option<&'a [u8]> },
+    /// So many bases lie between this one and the one before.
+    Agreed { skipped: u32 },
+}
+
+/// What the bits of one entry say.
+#[derive(Clone, Copy, Debug)]
+struct Spoken<'a> {
+    whose: Whose<'a>,
+    distance: u32,
+    age: u16,
+    change: Change<'a>,
+}
+
+impl Spoken<'_> {
+    fn skipped(&self) -> u32 {
+        match self.whose {
+            Whose::Named { .. } => 0,
+            Whose::Agreed { skipped } => skipped,
+        }
+    }
+}
+
+/// A group of entries.
+#[derive(Clone, Copy, Debug)]
+struct Group<'a> {
+    count: u8,
+    /// Entries that were not read yet.
+    left: u8,
+    least_age: u16,
+    age_order: u32,
+    distance_order: u32,
+    /// Where bases that are agreed on begin, and their digest.
+    agreed: Option<(NodeId, [u8; DIGEST_BYTES])>,
+    bits: BitReader<'a>,
+    /// Bases that came along and were not reached yet.
+    bases: Reader<'a>,
+}
+
+impl<'a> Group<'a> {
+    fn read(groups: &mut Reader<'a>, payload_bytes: usize) -> Option<Self> {
+        let [kind, low, high, count, bases, age_low, age_high, orders] =
+            groups.array::<HEAD_BYTES>()?;
+        let mut content = Reader(groups.bytes(usize::from(u16::from_le_bytes([low, high])))?);
+        let agreed = match (kind, bases) {
+            (NAMED, _) => None,
+            (AGREED, 0) => Some((NodeId(content.u32()?), content.array::<DIGEST_BYTES>()?)),
+            _ => return None,
+        };
+        let bit_bytes = content.0.len().checked_sub(usize::from(bases) * payload_bytes)?;
+        let group = Self {
+            count,
+            left: count,
+            least_age: u16::from_le_bytes([age_low, age_high]),
+            age_order: u32::from(orders & 15),
+            distance_order: u32::from(orders >> 4),
+            agreed,
+            bits: BitReader::new(content.bytes(bit_bytes)?),
+            bases: content,
+        };
+        (count > 0).then_some(group)
+    }
+
+    /// The next entry; `None` if its bits are wrong.
+    fn next(&mut self, payload_bytes: usize) -> Option<Spoken<'a>> {
+        let whose = self.whose(payload_bytes)?;
+        let distance = self.bits.number(self.distance_order)?;
+        let above = u16::try_from(self.bits.number(self.age_order)?).ok()?;
+        let age = self.least_age.checked_add(above)?;
+        let change = Change::read(&mut self.bits, payload_bytes)?;
+        // A base differs in nothing from itself, and nothing comes behind the last sequence.
+        let last = match whose {
+            Whose::Named { name, .. } => name.sequence.checked_add(distance)?,
+            Whose::Agreed { .. } => distance,
+        };
+        if distance == 0 && change.words > 0 || distance > 0 && last > Stamp::SEQUENCE_MAX {
+            return None;
+        }
+        self.left -= 1;
+        Some(Spoken { whose, distance, age, change })
+    }
+
+    fn whose(&mut self, payload_bytes: usize) -> Option<Whose<'a>> {
+        if self.agreed.is_some() {
+            let skipped = self.bits.number(0).filter(|&skipped| skipped <= MAX_SKIPPED)?;
+            return Some(Whose::Agreed { skipped });
+        }
+        let name = Name {
+            id: NodeId(self.bits.take(ID_BITS)?),
+            incarnation: Incarnation::new(self.bits.take(INCARNATION_BITS)?),
+            sequence: self.bits.take(SEQUENCE_BITS)?,
+        };
+        let comes_along = self.bits.take(1)? == 1;
+        let with_base = if comes_along { Some(self.bases.bytes(payload_bytes)?) } else { None };
+        Some(Whose::Named { name, with_base })
+    }
+
+    /// Whether nothing follows the entry that was read last.
+    fn is_through(&self) -> bool {
+        self.bases.0.is_empty() && self.bits.rest().is_some_and(<[u8]>::is_empty)
+    }
+}

@@ -1,0 +1,189 @@
+//! Writing: groups of entries, each in as few bytes as its receiver's bases allow.
+
+use super::bases::{Base, Digest, Name};
+use super::bits::{BitWriter, Count, Sink, order_for};
+use super::change;
+use super::form::{
+    AGREED, AGREED_HEAD_BYTES, HEAD_BYTES, ID_BITS, INCARNATION_BITS, MAX_ENTRIES, MAX_SKIPPED,
+    MAX_SPAN, NAMED, SEQUENCE_BITS,
+};
+use crate::entry::{NodeId, Stamp};
+use crate::wire::body::Writer;
+use crate::wire::size::PREAMBLE_BYTES;
+use crate::wire::window::{Format, Marks};
+
+/// An entry to be written. Its base is of the same origin and incarnation, and not later.
+#[derive(Clone, Copy, Debug)]
+pub struct Item<'a> {
+    /// How new it is.
+    pub stamp: Stamp,
+    /// Its age, as [`age::encode`](crate::age::encode) has it.
+    pub age: u16,
+    /// What it says.
+    pub payload: &'a [u8],
+    /// What its origin measures it by.
+    pub base: Base<'a>,
+}
+
+impl Item<'_> {
+    fn distance(&self) -> u32 {
+        let base = self.base.name;
+        debug_assert!(self.stamp.incarnation() == base.incarnation, "a base of its life");
+        self.stamp.sequence() - base.sequence
+    }
+}
+
+/// What is common to the entries of a group.
+#[derive(Clone, Copy)]
+struct Heading {
+    least_age: u16,
+    age_order: u32,
+    distance_order: u32,
+}
+
+impl Heading {
+    fn of<'a>(items: impl Iterator<Item = Item<'a>> + Clone) -> Self {
+        let least_age = items.clone().map(|item| item.age).min().unwrap_or(0);
+        let (mut ages, mut distances, mut count) = (0, 0, 0);
+        for item in items {
+            ages += u64::from(item.age - least_age);
+            distances += u64::from(item.distance());
+            count += 1;
+        }
+        Self {
+            least_age,
+            age_order: order_for(ages, count),
+            distance_order: order_for(distances, count),
+        }
+    }
+
+    fn put(self, sink: &mut impl Sink, item: &Item<'_>) {
+        sink.put_number(item.distance(), self.distance_order);
+        sink.put_number(u32::from(item.age - self.least_age), self.age_order);
+    }
+
+    fn bytes(self, kind: u8, bytes: usize, count: usize, bases: usize) -> [u8; HEAD_BYTES] {
+        let [low, high] = (bytes as u16).to_le_bytes();
+        let [age_low, age_high] = self.least_age.to_le_bytes();
+        let orders = self.age_order as u8 | ((self.distance_order as u8) << 4);
+        [kind, low, high, count as u8, bases as u8, age_low, age_high, orders]
+    }
+}
+
+/// The body of a datagram that is being written.
+pub struct Body<'a> {
+    writer: Writer<'a>,
+    payload_bytes: usize,
+    count: usize,
+}
+
+impl<'a> Body<'a> {
+    /// Begins a body; `None` if the buffer is too short for any entry.
+    pub fn begin(buffer: &'a mut [u8], format: Format, marks: Marks) -> Option<Self> {
+        if buffer.len() < PREAMBLE_BYTES + HEAD_BYTES {
+            return None;
+        }
+        let mut writer = Writer::new(buffer);
+        writer.put(&[format.schema, marks.to_byte()]);
+        writer.put(&format.payload_bytes.to_le_bytes());
+        writer.put(&[0, 0]);
+        Some(Self { writer, payload_bytes: usize::from(format.payload_bytes), count: 0 })
+    }
+
+    /// Writes as many of the items as fit, each with its name and, where it is wanted, its base;
+    /// returns how many.
+    pub fn named<'i>(&mut self, items: impl Iterator<Item = (Item<'i>, bool)> + Clone) -> usize {
+        let items = items.take(MAX_ENTRIES);
+        let heading = Heading::of(items.clone().map(|(item, _)| item));
+        let (mut bits, mut bases, mut count) = (0, 0, 0);
+        for (item, with_base) in items.clone() {
+            let mut one = Count(bits);
+            put_named(&mut one, heading, &item, with_base);
+            let with = bases + usize::from(with_base);
+            let bytes = HEAD_BYTES + one.0.div_ceil(8) + with * self.payload_bytes;
+            if bytes > self.writer.room() {
+                break;
+            }
+            (bits, bases, count) = (one.0, with, count + 1);
+        }
+        if count == 0 {
+            return 0;
+        }
+        let bit_bytes = bits.div_ceil(8);
+        let bytes = bit_bytes + bases * self.payload_bytes;
+        self.writer.put(&heading.bytes(NAMED, bytes, count, bases));
+        let mut written = BitWriter::new(self.writer.take(bit_bytes));
+        for (item, with_base) in items.clone().take(count) {
+            put_named(&mut written, heading, &item, with_base);
+        }
+        written.finish();
+        for (item, _) in items.take(count).filter(|(_, with_base)| *with_base) {
+            let fits = item.base.copy_to(self.writer.take(self.payload_bytes));
+            debug_assert!(fits, "the format is long enough for all bases");
+        }
+        self.count += count;
+        count
+    }
+
+    /// Writes as many of the items as fit by places in a list that the receiver has too: of its
+    /// bases in the order of their ids, the first of which is that of `first`. With each item comes
+    /// how many of the list lie between it and the one before. Returns how many were written.
+    pub fn agreed<'i>(
+        &mut self,
+        first: NodeId,
+        items: impl Iterator<Item = (Item<'i>, u32)> + Clone,
+    ) -> usize {
+        let mut places = 0;
+        let items = items.take(MAX_ENTRIES).take_while(move |(_, skipped)| {
+            places += 1 + *skipped;
+            *skipped <= MAX_SKIPPED && places <= MAX_SPAN
+        });
+        let heading = Heading::of(items.clone().map(|(item, _)| item));
+        let (mut bits, mut count, mut digest) = (0, 0, Digest::new());
+        for (item, skipped) in items.clone() {
+            let mut one = Count(bits);
+            put_agreed(&mut one, heading, &item, skipped);
+            if HEAD_BYTES + AGREED_HEAD_BYTES + one.0.div_ceil(8) > self.writer.room() {
+                break;
+            }
+            (bits, count) = (one.0, count + 1);
+            digest.add(item.base.name);
+        }
+        if count == 0 {
+            return 0;
+        }
+        let bit_bytes = bits.div_ceil(8);
+        self.writer.put(&heading.bytes(AGREED, AGREED_HEAD_BYTES + bit_bytes, count, 0));
+        self.writer.put(&first.0.to_le_bytes());
+        self.writer.put(&digest.finish());
+        let mut written = BitWriter::new(self.writer.take(bit_bytes));
+        for (item, skipped) in items.take(count) {
+            put_agreed(&mut written, heading, &item, skipped);
+        }
+        written.finish();
+        self.count += count;
+        count
+    }
+
+    /// Ends it; returns its bytes, 0 if it has no entry.
+    pub fn finish(mut self) -> usize {
+        self.writer.patch_u16(4, self.count as u16);
+        if self.count == 0 { 0 } else { self.writer.len() }
+    }
+}
+
+fn put_named(sink: &mut impl Sink, heading: Heading, item: &Item<'_>, with_base: bool) {
+    let Name { id, incarnation, sequence } = item.base.name;
+    sink.put(id.0, ID_BITS);
+    sink.put(incarnation.get(), INCARNATION_BITS);
+    sink.put(sequence, SEQUENCE_BITS);
+    sink.put(u32::from(with_base), 1);
+    heading.put(sink, item);
+    change::put(sink, item.base.payload, item.payload);
+}
+
+fn put_agreed(sink: &mut impl Sink, heading: Heading, item: &Item<'_>, skipped: u32) {
+    sink.put_number(skipped, 0);
+    heading.put(sink, item);
+    change::put(sink, item.base.payload, item.payload);
+}
