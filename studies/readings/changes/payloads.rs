@@ -1,0 +1,94 @@
+//! Payloads of nodes: what they say each unit.
+
+use tidings_gossip::payload::{FIXED_BYTES, NodeState, Settled, Tolerances};
+use tidings_primitives::Chance;
+use tidings_sim::readings::generator::Machine;
+use tidings_sim::readings::{Generator, Recording};
+
+/// What kind of readings.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Recorded ones, settled within the documented tolerances.
+    Usual,
+    /// The same as they are.
+    Exact,
+    /// Payloads that hold those of so many machines: readings of many devices.
+    Large,
+    /// Bits that are new each unit.
+    Noise,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 4] = [Self::Usual, Self::Exact, Self::Large, Self::Noise];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Usual => "usual",
+            Self::Exact => "exact",
+            Self::Large => "usual, of 23 machines",
+            Self::Noise => "all new",
+        }
+    }
+
+    pub(crate) const fn payload_bytes(self) -> usize {
+        match self {
+            Self::Large => 1_024,
+            _ => 64,
+        }
+    }
+
+    const fn machines(self) -> usize {
+        match self {
+            Self::Large => self.payload_bytes() / FIXED_BYTES,
+            Self::Noise => 0,
+            _ => 1,
+        }
+    }
+}
+
+/// What one node says.
+pub(crate) struct Speaker<'a> {
+    machines: Vec<(Machine<'a>, Settled)>,
+    tolerances: Tolerances,
+    chance: Chance,
+    kind: Kind,
+}
+
+impl<'a> Speaker<'a> {
+    pub(crate) fn new(
+        kind: Kind,
+        recordings: &'a [Recording],
+        (node, seed): (usize, u64),
+    ) -> Result<Self, String> {
+        let generator =
+            Generator::new(recordings, seed).ok_or("no recording: run studies/readings/run")?;
+        let count = kind.machines();
+        let machine = |at: usize| generator.machine((node * count + at) as u32);
+        Ok(Self {
+            machines: (0..count).map(|at| (machine(at), Settled::default())).collect(),
+            tolerances: match kind {
+                Kind::Exact => Tolerances::exact(),
+                _ => Tolerances::default(),
+            },
+            chance: Chance::new(seed ^ node as u64),
+            kind,
+        })
+    }
+
+    /// Writes what it says in the next unit.
+    pub(crate) fn say(&mut self, payload: &mut [u8]) -> Result<(), String> {
+        if self.kind == Kind::Noise {
+            for some in payload.chunks_mut(8) {
+                some.copy_from_slice(&self.chance.bits().to_le_bytes()[..some.len()]);
+            }
+        }
+        for ((machine, settled), part) in
+            self.machines.iter_mut().zip(payload.chunks_exact_mut(FIXED_BYTES))
+        {
+            machine.advance();
+            let state: NodeState = machine.state();
+            settled.encode(&self.tolerances, &state, part).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+}
