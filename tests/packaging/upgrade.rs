@@ -2,8 +2,8 @@
 //! service is restarted once, and nobody is taken for dead.
 //!
 //! Both packages are of this tree, under two revisions, since to build an earlier commit takes many
-//! minutes. The package of one can be named instead, `TIDINGS_OLD_DEB=FILE`: then the upgrade is
-//! from that one.
+//! minutes. `.ci/upgrade COMMIT` builds one, and names its package by `TIDINGS_OLD_DEB=FILE`: then
+//! the upgrade is from that one.
 
 use std::env;
 use std::path::{Path, PathBuf};
