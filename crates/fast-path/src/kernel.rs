@@ -72,13 +72,31 @@ pub(crate) fn map_private(bytes: usize, filled: bool) -> io::Result<*mut u8> {
     if start == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(start.cast()) }
 }
 
-/// Pages that a descriptor gives, from an offset on, shared and writable, where the kernel likes.
-pub(crate) fn map_shared(from: impl AsFd, offset: i64, bytes: usize) -> io::Result<*mut u8> {
-    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-    let (from, anywhere) = (from.as_fd().as_raw_fd(), std::ptr::null_mut());
-    // SAFETY: a new mapping at an address that the kernel chooses replaces nothing.
-    let start = unsafe { libc::mmap(anywhere, bytes, protection, flags, from, offset) };
-    if start == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(start.cast()) }
+/// Pages that a descriptor gives, from an offset on, shared and writable: at an address where
+/// nothing is, or else where the kernel likes.
+pub(crate) fn map_shared(
+    from: impl AsFd,
+    offset: i64,
+    bytes: usize,
+    at: Option<usize>,
+) -> io::Result<*mut u8> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let fixed = if at.is_some() { libc::MAP_FIXED_NOREPLACE } else { 0 };
+    let wanted = std::ptr::without_provenance_mut::<libc::c_void>(at.unwrap_or_default());
+    let from = from.as_fd().as_raw_fd();
+    // SAFETY: a new mapping that replaces nothing.
+    let start =
+        unsafe { libc::mmap(wanted, bytes, protection, libc::MAP_SHARED | fixed, from, offset) };
+    if start == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    if at.is_some() && start != wanted {
+        // A kernel before 4.17 takes it as a hint.
+        // SAFETY: just mapped, with this size.
+        unsafe { unmap(start.cast(), bytes) };
+        return Err(io::Error::from_raw_os_error(libc::EEXIST));
+    }
+    Ok(start.cast())
 }
 
 /// Gives pages back.

@@ -37,7 +37,7 @@ impl<T> Ring<T> {
     /// The ring that the kernel has at this offset of the socket.
     fn map(socket: &OwnedFd, at: i64, offsets: libc::xdp_ring_offset) -> io::Result<Self> {
         let bytes = offsets.desc as usize + PLACES as usize * size_of::<T>();
-        let start = map_shared(socket, at, bytes)?;
+        let start = map_shared(socket, at, bytes, None)?;
         // SAFETY: the kernel's offsets are inside of the memory that it has mapped for the ring.
         unsafe {
             Ok(Self {

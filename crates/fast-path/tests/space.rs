@@ -4,9 +4,11 @@
 //! A process of a group is this test program again, executed for the one test that its role is.
 //! `TIDINGS_ATTACHES` says how many fresh processes attach; 100,000 take some minutes.
 
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 
+use tidings_fast_path::space::cell::{HEAD_WORDS, Parts};
 use tidings_fast_path::space::{Access, Address, Space, SpaceError};
 
 const ROLE: &str = "TIDINGS_SPACE_ROLE";
@@ -42,6 +44,7 @@ fn a_process_of_a_group() {
                 cell.write(&[value; CELL_WORDS]);
             }
         }
+        "torn" => dies_in_a_write(&Space::inherited(Access::Write).expect("it is shared"), at),
         other => panic!("{other}: no such role"),
     }
 }
@@ -125,6 +128,39 @@ fn a_writer_that_is_killed_holds_no_reader_up() {
         space.read_cell(at, &mut words).expect("a cell");
         assert!(words.iter().all(|&word| word == words[0]), "torn: {words:?}");
     }
+}
+
+/// Writes once, and ends in the middle of the next write: its version is odd, and half of the words
+/// are new.
+fn dies_in_a_write(space: &Space, at: Address) {
+    space.write_cell(at, CELL_WORDS).expect("a cell").write(&[5; CELL_WORDS]);
+    let words = space.words(at, HEAD_WORDS + 2 * CELL_WORDS).expect("a cell");
+    let next = 1 - words[0].load(Ordering::Acquire) as usize;
+    words[1 + next].fetch_add(1, Ordering::SeqCst);
+    let copy = &words[HEAD_WORDS + next * CELL_WORDS..][..CELL_WORDS];
+    for word in &copy[..CELL_WORDS / 2] {
+        word.store(6, Ordering::SeqCst);
+    }
+    let own = rustix::process::getpid();
+    rustix::process::kill_process(own, rustix::process::Signal::KILL).expect("it is this one");
+    panic!("it was killed");
+}
+
+/// Killed inside of a write, surely: each look of a reader is the first one that it needs, and the
+/// next writer goes on.
+#[test]
+fn a_writer_that_dies_inside_a_write_leaves_what_was_before_it() {
+    let space = Space::create("tidings-test", 1 << 20).expect("there is memory");
+    let at = space.make_cell(CELL_WORDS).expect("room");
+    let status = role(&space, "torn", at).stderr(Stdio::null()).status();
+    assert_eq!(status.expect("it can be started").signal(), Some(9));
+    let words = space.words(at, HEAD_WORDS + 2 * CELL_WORDS).expect("a cell");
+    let mut seen = [0; CELL_WORDS];
+    assert!(Parts::of(words).expect("a cell").look(&mut seen), "one look suffices");
+    assert_eq!(seen, [5; CELL_WORDS]);
+    space.write_cell(at, CELL_WORDS).expect("a cell").write(&[7; CELL_WORDS]);
+    space.read_cell(at, &mut seen).expect("a cell");
+    assert_eq!(seen, [7; CELL_WORDS]);
 }
 
 #[test]

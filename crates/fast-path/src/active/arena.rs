@@ -8,7 +8,7 @@
 //! Here the program is the [walker](Arena::walk): it adds up the values of a list that the process
 //! has built. Source: FOX, section 2.1, "single address space segment".
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bpf::{self, Mapped};
@@ -35,10 +35,23 @@ pub struct Walked {
     pub nanoseconds: u32,
 }
 
+/// What another process has to know to attach an arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    /// The kernel's number for its map.
+    pub map: u32,
+    /// How many pages it has.
+    pub pages: usize,
+    /// Its address.
+    pub base: u64,
+}
+
 /// An arena, with a program that walks in it.
 #[derive(Debug)]
 pub struct Arena {
     memory: Mapped,
+    map: OwnedFd,
+    pages: usize,
     program: OwnedFd,
 }
 
@@ -51,14 +64,39 @@ impl Arena {
         if pages == 0 || pages > MOST_PAGES {
             return Err(ActiveError::Pages { pages, most: MOST_PAGES });
         }
-        let refused = |call| move |source| ActiveError::Kernel { call, source };
         let map = bpf::arena(pages as u32).map_err(refused("BPF_MAP_CREATE of an arena"))?;
-        // The kernel takes the place of this mapping for that of the arena.
+        // The kernel takes the place of the first mapping for that of the arena.
         let memory = Mapped::of(map.as_fd(), pages * PAGE_BYTES).map_err(refused("mmap"))?;
-        let code = walker(std::os::fd::AsRawFd::as_raw_fd(&map));
+        Self::of(map, memory, pages)
+    }
+
+    /// The arena of another process, which is mapped at the address that it has there, or not at
+    /// all.
+    ///
+    /// # Errors
+    /// If no process has it any more, or something else is at its address here.
+    pub fn attach(ticket: Ticket) -> Result<Self, ActiveError> {
+        let map = bpf::by_number(ticket.map).map_err(refused("BPF_MAP_GET_FD_BY_ID"))?;
+        let pages = ticket.pages.clamp(1, MOST_PAGES);
+        let memory = Mapped::at(map.as_fd(), ticket.base as usize, pages * PAGE_BYTES);
+        Self::of(map, memory.map_err(refused("mmap at the arena's address"))?, pages)
+    }
+
+    fn of(map: OwnedFd, memory: Mapped, pages: usize) -> Result<Self, ActiveError> {
+        let code = walker(map.as_raw_fd());
         let program =
             bpf::load("tidings_walker", &code).map_err(refused("BPF_PROG_LOAD of the walker"))?;
-        Ok(Self { memory, program })
+        Ok(Self { memory, map, pages, program })
+    }
+
+    /// What another process needs to attach it.
+    ///
+    /// # Errors
+    /// If the kernel does not say the number of its map.
+    pub fn ticket(&self) -> Result<Ticket, ActiveError> {
+        let map = bpf::number(self.map.as_fd()).map_err(refused("BPF_OBJ_GET_INFO_BY_FD"))?;
+        let base = self.memory.words().as_ptr() as u64;
+        Ok(Ticket { map, pages: self.pages, base })
     }
 
     /// The words for the process's use.
@@ -69,6 +107,13 @@ impl Arena {
     /// The address of one of them: what a pointer to it is.
     pub fn address(&self, word: usize) -> Option<u64> {
         self.words().get(word).map(|word| std::ptr::from_ref(word) as u64)
+    }
+
+    /// The word at an address of the arena, whichever process wrote that down.
+    pub fn at(&self, address: u64) -> Option<&AtomicU64> {
+        let from_begin = address.checked_sub(self.address(0)?)?;
+        let aligned = from_begin % 8 == 0;
+        aligned.then(|| self.words().get((from_begin / 8) as usize)).flatten()
     }
 
     /// Has the program walk the list that begins at an address: a node is the address of the next
@@ -85,4 +130,8 @@ impl Arena {
         let of = |word: usize| words[word].load(Ordering::Acquire);
         Ok(Walked { nodes: of(COUNT), sum: of(SUM), nanoseconds })
     }
+}
+
+fn refused(call: &'static str) -> impl Fn(std::io::Error) -> ActiveError {
+    move |source| ActiveError::Kernel { call, source }
 }

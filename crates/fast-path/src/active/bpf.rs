@@ -7,11 +7,13 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::AtomicU64;
 
-use crate::kernel::unmap;
+use crate::kernel::{map_private, map_shared, unmap};
 
 const MAP_CREATE: libc::c_int = 0;
 const PROGRAM_LOAD: libc::c_int = 5;
 const PROGRAM_TEST_RUN: libc::c_int = 10;
+const MAP_BY_NUMBER: libc::c_int = 14;
+const INFORMATION: libc::c_int = 15;
 const LINK_CREATE: libc::c_int = 28;
 const ARRAY: u32 = 2;
 const ARENA: u32 = 33;
@@ -75,6 +77,13 @@ struct Link {
     rest: [u64; 4],
 }
 
+#[repr(C)]
+struct Information {
+    descriptor: u32,
+    bytes: u32,
+    at: u64,
+}
+
 /// Calls bpf(2).
 ///
 /// # Safety
@@ -111,6 +120,27 @@ pub(super) fn arena(pages: u32) -> io::Result<OwnedFd> {
     let mut map = Map { kind: ARENA, entries: pages, flags: CAN_BE_MAPPED, ..Map::default() };
     // SAFETY: the attributes have no address.
     unsafe { open(MAP_CREATE, &mut map) }
+}
+
+/// A map that another process has, by its number.
+pub(super) fn by_number(number: u32) -> io::Result<OwnedFd> {
+    let mut asked = [number, 0, 0];
+    // SAFETY: the attributes have no address.
+    unsafe { open(MAP_BY_NUMBER, &mut asked) }
+}
+
+/// The number of a map.
+pub(super) fn number(map: BorrowedFd<'_>) -> io::Result<u32> {
+    // A map's information begins with its kind and its number.
+    let mut information = [0u32; 4];
+    let mut asked = Information {
+        descriptor: map.as_raw_fd() as u32,
+        bytes: size_of_val(&information) as u32,
+        at: information.as_mut_ptr() as u64,
+    };
+    // SAFETY: the kernel writes as many bytes as are said.
+    unsafe { bpf(INFORMATION, &mut asked)? };
+    Ok(information[1])
 }
 
 /// Loads a program for XDP. What the verifier says of one that it refuses is in the error.
@@ -191,12 +221,17 @@ unsafe impl Sync for Mapped {}
 impl Mapped {
     /// The first `bytes` of a map that can be mapped, which has as many up to the end of a page.
     pub(super) fn of(map: BorrowedFd<'_>, bytes: usize) -> io::Result<Self> {
-        Ok(Self { start: crate::kernel::map_shared(map, 0, bytes)?, bytes })
+        Ok(Self { start: map_shared(map, 0, bytes, None)?, bytes })
+    }
+
+    /// The same at this address, or an error if anything is there.
+    pub(super) fn at(map: BorrowedFd<'_>, base: usize, bytes: usize) -> io::Result<Self> {
+        Ok(Self { start: map_shared(map, 0, bytes, Some(base))?, bytes })
     }
 
     /// Private memory of so many bytes, of zeros.
     pub(super) fn private(bytes: usize) -> io::Result<Self> {
-        Ok(Self { start: crate::kernel::map_private(bytes, true)?, bytes })
+        Ok(Self { start: map_private(bytes, true)?, bytes })
     }
 
     /// All words of it.

@@ -15,6 +15,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use nix::net::if_::if_nametoindex;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -70,16 +71,19 @@ pub struct Responder {
 /// What has to end with a responder.
 #[derive(Debug)]
 enum Serving {
-    /// Detached when it is closed; the program is for test runs.
+    /// The link detaches the program when it is closed; the program is for test runs.
     Program {
         program: OwnedFd,
-        link: OwnedFd,
+        _link: OwnedFd,
     },
     Thread {
         end: Arc<AtomicBool>,
         thread: Option<JoinHandle<()>>,
     },
 }
+
+/// How long a thread sleeps at most before it looks whether it is to end.
+const SLEEP: Duration = Duration::from_millis(100);
 
 /// How a thread waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -137,7 +141,7 @@ impl Responder {
             words,
             address,
             socket: Arc::new(socket),
-            serving: Serving::Program { program, link },
+            serving: Serving::Program { program, _link: link },
         })
     }
 
@@ -165,8 +169,11 @@ impl Responder {
         let memory = Mapped::private(8 * whole(words));
         let memory = memory.map_err(|source| ActiveError::System { call: "mmap", source })?;
         let (memory, socket) = (Arc::new(memory), Arc::new(socket));
-        let nonblocking = socket.set_nonblocking(waiting == Waiting::Spins);
-        nonblocking.map_err(|source| ActiveError::System { call: "ioctl", source })?;
+        let waits = match waiting {
+            Waiting::Spins => socket.set_nonblocking(true),
+            Waiting::Sleeps => socket.set_read_timeout(Some(SLEEP)),
+        };
+        waits.map_err(|source| ActiveError::System { call: "a socket's waiting", source })?;
         let end = Arc::<AtomicBool>::default();
         let theirs = (Arc::clone(&memory), Arc::clone(&socket), Arc::clone(&end));
         let core = settings.core;
@@ -247,18 +254,12 @@ impl Responder {
 
 impl Drop for Responder {
     fn drop(&mut self) {
-        match &mut self.serving {
-            Serving::Program { link, .. } => {
-                let _ = link.as_raw_fd(); // closed with it, which detaches the program
-            }
-            Serving::Thread { end, thread } => {
-                end.store(true, Ordering::Release);
-                // One that sleeps is woken by a datagram that is no message.
-                let _ = self.socket.send_to(&[], self.address);
-                if let Some(thread) = thread.take() {
-                    let _ = thread.join();
-                }
-            }
+        let Serving::Thread { end, thread } = &mut self.serving else { return };
+        end.store(true, Ordering::Release);
+        // One that sleeps is woken by a datagram that is no message, or wakes after a while.
+        let _ = self.socket.send_to(&[], self.address);
+        if let Some(thread) = thread.take() {
+            let _ = thread.join();
         }
     }
 }
@@ -277,6 +278,10 @@ fn begin(settings: &Settings) -> Result<(UdpSocket, usize), ActiveError> {
     let words = settings.words;
     if !words.is_power_of_two() || words > MOST_WORDS {
         return Err(ActiveError::Words { words });
+    }
+    if settings.address.ip().is_unspecified() {
+        // Frames are for one address; and callers have to know one.
+        return Err(refused(settings)(io::ErrorKind::InvalidInput.into()));
     }
     let socket = UdpSocket::bind(settings.address).map_err(refused(settings))?;
     Ok((socket, words))
