@@ -9,7 +9,7 @@ use crate::veth::{INTERFACE, Side, Wire, ends};
 
 /// More than the ring has places for, and as many as the receiver's buffer takes.
 const FRAMES: u64 = 200;
-const ROUNDS: u64 = 20;
+const ROUNDS: u64 = 6;
 
 /// Fires frames as fast as the lane takes them, and reads them when all are sent.
 fn in_order(service: &Service, routine: Routine, to: &UdpSocket) {

@@ -8,7 +8,9 @@ mod arena;
 mod frames;
 mod veth;
 
+use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
+use std::process::{Command, Stdio};
 
 use tidings_fast_path::active::caller::Best;
 use tidings_fast_path::active::faulty::{Faults, Faulty};
@@ -241,6 +243,39 @@ fn where_no_program_can_be_attached_a_thread_responds_and_says_why() {
     assert!(matches!(answers, Answers::Spinning(_) | Answers::Blocking(_)), "{answers:?}");
     drop((first, caller));
     assert_eq!(*best().way(), Way::SoftInterrupt { native: false }, "its program is gone");
+}
+
+const ROLE: &str = "TIDINGS_ACTIVE_ROLE";
+
+/// What another process does; as a test of its own, nothing: it responds until it is killed.
+#[test]
+fn a_process_that_responds() {
+    if std::env::var(ROLE).is_err() {
+        return;
+    }
+    let responder = Responder::best(&settings(WORDS, None)).expect("its parent could");
+    let soft = matches!(responder.way(), Way::SoftInterrupt { .. });
+    println!("\nsoft interrupt: {soft}");
+    // Nobody writes there; the end of the parent is the end of this.
+    let _ = std::io::stdin().read(&mut [0]);
+}
+
+/// Nothing is left of a responder that was killed: the interface takes the next program.
+#[test]
+fn a_responder_that_is_killed_leaves_nothing_attached() {
+    let Some(wire) = Wire::new() else { return };
+    let mut program = Command::new(std::env::current_exe().expect("this program"));
+    program.args(["--exact", "a_process_that_responds", "--nocapture", "--test-threads=1"]);
+    program.env(ROLE, "responds").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = wire.on(Side::There, || program.spawn()).expect("it can be started");
+    let mut said = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let line = said.find_map(|line| line.ok().filter(|line| line.starts_with("soft interrupt")));
+    assert_eq!(line.as_deref(), Some("soft interrupt: true"));
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    let there = settings(WORDS, None);
+    let responder = wire.on(Side::There, || Responder::best(&there)).expect("root may");
+    assert_eq!(*responder.way(), Way::SoftInterrupt { native: false });
 }
 
 #[test]
