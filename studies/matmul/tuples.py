@@ -42,8 +42,11 @@ POPULATE_READ = 22
 AHEAD = 2
 """The products that are in memory and not put: one is made while the one before it is put."""
 
+SURE = 0.9
+"""The part of the expected time of a product that passes before its end, as far as is known."""
+
 LEAD_S = 0.02
-"""How long before the expected end of a product the next unit is pulled."""
+"""How long before that the next unit is pulled."""
 
 NOBODY = -1
 """For whom a unit is meant that says that there are no more."""
@@ -241,7 +244,7 @@ class Round:
             while claim is not None:
                 self.done.clear()
                 expected_s = claim.unit.blocks * self.block_s
-                ahead = claims.submit(self.claim, max(0, expected_s - LEAD_S))
+                ahead = claims.submit(self.claim, max(0, SURE * expected_s - LEAD_S))
                 if len(delivered) >= AHEAD:
                     delivered[-AHEAD].result()
                 product = self.product(claim)
