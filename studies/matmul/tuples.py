@@ -133,15 +133,15 @@ class Round:
         # How long a block has taken each rank before.
         self.seconds = seconds
         self.is_first = self.has_own = True
-        self.blocks, self.multiply_s = 0, 0.0
+        self.blocks, self.began_s, self.busy_s = 0, 0.0, 0.0
         # Of what threads do in turn: multiply, claim and map, put arrays.
         self.cpu_s = {"multiply": 0.0, "claim": 0.0, "put": 0.0}
         self.spans: list[tuple[str, float, float]] = []
 
     @property
     def block_s(self) -> float:
-        """How long a block takes this rank, as far as it is known."""
-        return self.multiply_s / self.blocks if self.blocks else self.seconds[self.rank]
+        """How long a block takes this rank, with all that it does for it, as far as is known."""
+        return self.busy_s / self.blocks if self.blocks else self.seconds[self.rank]
 
     @contextlib.contextmanager
     def counted(self, what: str) -> Iterator[None]:
@@ -217,13 +217,13 @@ class Round:
         columns = claim.unit.columns * self.shape.block
         with self.counted("put"):
             draft = self.blank.take((len(claim.left), columns))
-        began, at = time.monotonic(), 0
+        at, self.began_s = 0, self.began_s or time.monotonic()
         with self.counted("multiply"):
             for right in claim.right:
                 end = at + len(right)
                 np.matmul(claim.left, right.T, out=draft.array[:, at:end])
                 at = end
-        self.multiply_s += time.monotonic() - began
+        self.busy_s = time.monotonic() - self.began_s
         self.blocks += claim.unit.blocks
         return draft
 

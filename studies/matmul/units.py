@@ -161,7 +161,8 @@ def _rest(
             waiting += one.halves()
             continue
         left -= one.blocks
-        rank = min(range(grid.ranks), key=lambda at: busy[at] + one.blocks / rates[at])
+        # As if one block later: the slower a rank, the longer it may keep others waiting.
+        rank = min(range(grid.ranks), key=lambda at: busy[at] + (one.blocks + 1) / rates[at])
         busy[rank] += one.blocks / rates[rank]
         small.append(Meant(rank, one))
     return small
