@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
     "tidings_steal_mpi.c",
     "errors.c",
     "enter.c",
@@ -12,6 +12,7 @@ const SOURCES: [&str; 8] = [
     "board.c",
     "mail.c",
     "bell.c",
+    "shelf.c",
     "deaths.c",
 ];
 

@@ -21,6 +21,8 @@ const char *tidings_steal_text(int status)
     case TIDINGS_STEAL_FILE: return "the file cannot be written or read: is it there, and space?";
     case TIDINGS_STEAL_DIVERGED:
         return "the trace is of another program, of another input or of other predictions";
+    case TIDINGS_STEAL_UNTRACED:
+        return "there is no trace of one-sided steals: open without one_sided";
     default: return tidings_steal_status_text((uint32_t)status);
     }
 }

@@ -7,6 +7,7 @@
 #include "board.h"
 #include "enter.h"
 #include "mail.h"
+#include "shelf.h"
 #include "tidings_steal_mpi.h"
 
 #define FUNCTIONS 1024
@@ -32,6 +33,7 @@ struct TidingsStealTasks {
 struct TidingsSteal {
     Mail mail;
     Board board; /* empty where it is not used */
+    Shelf shelf; /* the same */
     TidingsStealWorker *worker;
     TidingsStealOptions options;
     double origin_s, poll_s; /* between two looks for messages while tasks run */

@@ -2,8 +2,8 @@
  * An application of work stealing on the ranks of an MPI program: what it found, and what each
  * iteration took.
  * usage: mpirun -n RANKS tidings-mpi-steal APPLICATION [--selection random|lifelines|known]
- *        [--iterations N] [--retain] [--half work|count] [--poll-us N] [--seed N] [--check]
- *        [--model] [--task-ns N] [--unit-us N] [--trace FILE] [--replay FILE] [--slow-us N]
+ *        [--iterations N] [--retain] [--one-sided] [--half work|count] [--poll-us N] [--seed N]
+ *        [--check] [--model] [--task-ns N] [--unit-us N] [--trace FILE] [--replay FILE] [--slow-us N]
  *        [--kill RANK,TASKS]...
  * On a simulated machine a task takes --task-ns and does what it does. With --model, tasks whose
  * work is predicted take that time instead and find nothing, so that a thousand ranks fit into
@@ -49,8 +49,8 @@ static void usage(const char *what)
     fprintf(stderr,
             "tidings-mpi-steal: %s\n"
             "usage: tidings-mpi-steal APPLICATION [--selection random|lifelines|known] "
-            "[--iterations N] [--retain] [--half work|count] [--poll-us N] [--seed N] "
-            "[--check] [--model] [--task-ns N] [--unit-us N] [--trace FILE] [--replay FILE] "
+            "[--iterations N] [--retain] [--one-sided] [--half work|count] [--poll-us N] "
+            "[--seed N] [--check] [--model] [--task-ns N] [--unit-us N] [--trace FILE] [--replay FILE] "
             "[--slow-us N] [--kill RANK,TASKS]...\n",
             what);
 }
@@ -103,6 +103,8 @@ static bool read_words(Run *run, int count, char **words)
     for (int at = 1; at < count; at++) {
         if (!strcmp(words[at], "--retain")) {
             run->options.retain = true;
+        } else if (!strcmp(words[at], "--one-sided")) {
+            run->options.one_sided = true;
         } else if (!strcmp(words[at], "--check")) {
             run->check = true;
         } else if (!strcmp(words[at], "--model") && machine_simulated()) {

@@ -4,7 +4,8 @@
  * the bytes of a request and of an answer. A steal is timed from when the thief looks for a victim
  * until the tasks are in its queue. Both ranks begin with a task that waits, so that the victim is
  * at its tasks when it is asked. Printed are medians of all steals and of all exchanges, and the
- * median and the quartiles of the repetitions' ratios of such medians.
+ * median and the quartiles of the repetitions' ratios of such medians: of steals by messages, and of
+ * those from a window (shelf.h), all three in each repetition.
  * usage: mpirun -n 2 tidings-mpi-steal-rate [BYTES OF A TASK] [REPETITIONS] [NS OF A TASK]
  */
 #include <stdio.h>
@@ -28,8 +29,11 @@
 /* How long the task waits with which each rank begins. */
 static const double WAITS_S[] = { 20e-6, 30e-6 };
 
+/* How tasks are stolen: by messages, or one-sided. */
+enum { MESSAGES, WINDOW, FORMS };
+
 typedef struct Rate {
-    TidingsSteal *steal;
+    TidingsSteal *steal[FORMS];
     uint16_t wait, work;
     int rank, repetitions;
     size_t bytes;
@@ -56,15 +60,16 @@ static void work(TidingsStealTasks *tasks, void *user)
 }
 
 /* A phase, and how long a steal took and how many tasks it brought, as rank 1 sees it. */
-static void steal(Rate *rate, Sample *steals, uint64_t *tasks, uint64_t *answers)
+static void steal(Rate *rate, int form, Sample *steals, uint64_t *tasks, uint64_t *answers)
 {
     static uint8_t state[4096];
+    TidingsSteal *by = rate->steal[form];
     TidingsStealPhase phase;
     TidingsStealError error;
     for (int task = 0; !rate->rank && task < TASKS; task++)
-        tidings_steal_add(rate->steal, rate->work, 0, state, rate->bytes);
-    tidings_steal_add(rate->steal, rate->wait, 0, NULL, 0);
-    if (tidings_steal_phase(rate->steal, "steals", &phase, &error)) MPI_Abort(MPI_COMM_WORLD, 1);
+        tidings_steal_add(by, rate->work, 0, state, rate->bytes);
+    tidings_steal_add(by, rate->wait, 0, NULL, 0);
+    if (tidings_steal_phase(by, "steals", &phase, &error)) MPI_Abort(MPI_COMM_WORLD, 1);
     if (!phase.counters.steals) return;
     *tasks += phase.counters.tasks_in;
     *answers += phase.counters.steals;
@@ -72,40 +77,66 @@ static void steal(Rate *rate, Sample *steals, uint64_t *tasks, uint64_t *answers
 }
 
 /* A repetition's steals; the mean of the bytes of an answer. */
-static double steals(Rate *rate, Sample *steals)
+static double steals(Rate *rate, int form, Sample *steals)
 {
     uint64_t tasks = 0, answers = 0;
     for (int phase = 0; phase < PHASES; phase++)
-        steal(rate, steals, &tasks, &answers);
+        steal(rate, form, steals, &tasks, &answers);
     double mean = answers ? (double)tasks / (double)answers : 0;
     double bytes = ANSWER_BYTES + mean * (double)(FRAME_BYTES + rate->bytes);
     MPI_Bcast(&bytes, 1, MPI_DOUBLE, 1, MPI_COMM_WORLD);
     return bytes;
 }
 
+/* What all repetitions gave: of each form, and of messages and answers of the same bytes. */
+typedef struct Measured {
+    Sample steals[FORMS], exchanges;
+    double ratios[FORMS][MOST], of_forms[MOST], bytes[FORMS][MOST];
+} Measured;
+
+static double repeat(Rate *rate, int form, Measured *all, int at)
+{
+    Sample steals_now = { all->steals[form].all + all->steals[form].count, 0 };
+    Sample exchanges_now = { all->exchanges.all + all->exchanges.count, 0 };
+    all->bytes[form][at] = steals(rate, form, &steals_now);
+    exchange(REQUEST_BYTES, (int)all->bytes[form][at], ROUNDS, &exchanges_now);
+    double median_s = quartile(steals_now.all, steals_now.count, 2);
+    all->ratios[form][at] = median_s / quartile(exchanges_now.all, exchanges_now.count, 2);
+    all->steals[form].count += steals_now.count;
+    all->exchanges.count += exchanges_now.count;
+    return median_s;
+}
+
+static void print_ratio(const char *name, double *ratios, int count)
+{
+    printf(",\"%s\":%.3f,\"%s_quartiles\":[%.3f,%.3f]", name, quartile(ratios, count, 2), name,
+           quartile(ratios, count, 1), quartile(ratios, count, 3));
+}
+
 static void measure(Rate *rate)
 {
-    static double stolen_s[MOST * PHASES], exchanged_s[MOST * ROUNDS], ratios[MOST], bytes[MOST];
-    Sample all_steals = { stolen_s, 0 }, all_exchanges = { exchanged_s, 0 };
+    static double stolen_s[FORMS][MOST * PHASES], exchanged_s[FORMS * MOST * ROUNDS];
+    static Measured all;
     int count = rate->repetitions;
+    all.exchanges = (Sample){ exchanged_s, 0 };
+    for (int form = 0; form < FORMS; form++)
+        all.steals[form] = (Sample){ stolen_s[form], 0 };
     for (int at = 0; at < count; at++) {
-        Sample own_steals = { stolen_s + all_steals.count, 0 };
-        Sample own_exchanges = { exchanged_s + all_exchanges.count, 0 };
-        bytes[at] = steals(rate, &own_steals);
-        exchange(REQUEST_BYTES, (int)bytes[at], ROUNDS, &own_exchanges);
-        ratios[at] = quartile(own_steals.all, own_steals.count, 2) /
-                     quartile(own_exchanges.all, own_exchanges.count, 2);
-        all_steals.count += own_steals.count;
-        all_exchanges.count += own_exchanges.count;
+        double by_messages_s = repeat(rate, MESSAGES, &all, at);
+        all.of_forms[at] = repeat(rate, WINDOW, &all, at) / by_messages_s;
     }
     if (rate->rank != 1) return;
     printf("{\"task_bytes\":%zu,\"task_ns\":%.0f,\"answer_bytes\":%.0f,\"steals\":%d,"
-           "\"steal_us\":%.3f,\"ping_pong_us\":%.3f,"
-           "\"ratio\":%.3f,\"ratio_quartiles\":[%.3f,%.3f],\"repetitions\":%d}\n",
-           rate->bytes, 1e9 * rate->task_s, quartile(bytes, count, 2), all_steals.count,
-           1e6 * quartile(stolen_s, all_steals.count, 2),
-           1e6 * quartile(exchanged_s, all_exchanges.count, 2), quartile(ratios, count, 2),
-           quartile(ratios, count, 1), quartile(ratios, count, 3), count);
+           "\"steal_us\":%.3f,\"one_sided_us\":%.3f,\"ping_pong_us\":%.3f",
+           rate->bytes, 1e9 * rate->task_s, quartile(all.bytes[MESSAGES], count, 2),
+           all.steals[MESSAGES].count,
+           1e6 * quartile(stolen_s[MESSAGES], all.steals[MESSAGES].count, 2),
+           1e6 * quartile(stolen_s[WINDOW], all.steals[WINDOW].count, 2),
+           1e6 * quartile(exchanged_s, all.exchanges.count, 2));
+    print_ratio("ratio", all.ratios[MESSAGES], count);
+    print_ratio("one_sided_ratio", all.ratios[WINDOW], count);
+    print_ratio("one_sided_to_messages", all.of_forms, count);
+    printf(",\"repetitions\":%d}\n", count);
 }
 
 int main(int count, char **words)
@@ -125,12 +156,15 @@ int main(int count, char **words)
         MPI_Finalize();
         return 2;
     }
-    TidingsStealOptions options = { .slot_bytes = 4096 };
-    if (tidings_steal_open(MPI_COMM_WORLD, &options, &rate.steal, &error)) return 1;
-    tidings_steal_function(rate.steal, wait_before, &rate, &rate.wait);
-    tidings_steal_function(rate.steal, work, &rate, &rate.work);
+    for (int form = 0; form < FORMS; form++) {
+        TidingsStealOptions options = { .slot_bytes = 4096, .one_sided = form == WINDOW };
+        if (tidings_steal_open(MPI_COMM_WORLD, &options, &rate.steal[form], &error)) return 1;
+        tidings_steal_function(rate.steal[form], wait_before, &rate, &rate.wait);
+        tidings_steal_function(rate.steal[form], work, &rate, &rate.work);
+    }
     measure(&rate);
-    tidings_steal_close(rate.steal);
+    for (int form = 0; form < FORMS; form++)
+        tidings_steal_close(rate.steal[form]);
     MPI_Finalize();
     return 0;
 }

@@ -20,6 +20,10 @@
 /* Looks of an idle rank between which it does nothing else. */
 #define IDLE_LOOKS 4
 
+/* Looks for messages, or simulated time, after which one who waits looks at a shelf again. */
+#define SHELF_LOOKS 64
+#define SHELF_S 1e-3
+
 /* How long a busy rank runs tasks before it does anything else but look for messages. */
 #define ROUND_S 5e-6
 
@@ -42,6 +46,19 @@ static void note(TidingsSteal *steal, int status)
     if (!steal->trouble) steal->trouble = status;
 }
 
+/* Takes what lies on the shelf of a rank that is to be asked for tasks; whether anything does. */
+static bool take_from_shelf(TidingsSteal *steal, int victim)
+{
+    double began_s = steal->shelf.is_open ? MPI_Wtime() : 0;
+    uint64_t at_us = microseconds(steal, began_s);
+    if (!shelf_answers(&steal->shelf, steal->worker, victim, at_us)) return false;
+    double took_s = MPI_Wtime() - began_s;
+    steal->phase.waiting_seconds += took_s;
+    steal->phase.stealing_seconds += took_s;
+    steal->attempts++, steal->answers++, steal->steals++; /* they are timed */
+    return true;
+}
+
 /* Does what the worker wants. */
 static void perform(TidingsSteal *steal)
 {
@@ -52,6 +69,7 @@ static void perform(TidingsSteal *steal)
         switch (output.says) {
         case TIDINGS_STEAL_SAYS_NOTHING: return;
         case TIDINGS_STEAL_SAYS_SEND:
+            if (output.asks && take_from_shelf(steal, (int)output.to)) break;
             if (!mail_send(&steal->mail, MAIL_TASKS, (int)output.to, output.message, output.bytes))
                 note(steal, TIDINGS_STEAL_MPI);
             break;
@@ -109,6 +127,7 @@ static bool take_in(TidingsSteal *steal)
         any = true;
     }
     if (steal->mail.has_news) mourn(steal);
+    if (steal->shelf.has_failed) note(steal, TIDINGS_STEAL_MPI);
     return any;
 }
 
@@ -151,6 +170,7 @@ static double run(TidingsSteal *steal, const TidingsStealTask *task, double bega
 /* The task that is to run now, if there is one. */
 static bool take_task(TidingsSteal *steal, double now_s, TidingsStealTask *task)
 {
+    shelf_take_back(&steal->shelf, steal->worker);
     Board *board = &steal->board;
     board->at_us = microseconds(steal, now_s);
     return tidings_steal_worker_next(steal->worker, board->at_us,
@@ -165,6 +185,7 @@ static bool run_some(TidingsSteal *steal)
     bool any = false;
     steal->looked_s = began_s;
     gossip(steal, microseconds(steal, now_s));
+    shelf_lay_out(&steal->shelf, steal->worker);
     while (now_s - began_s < ROUND_S || now_s - began_s < steal->poll_s || !any) {
         if (!take_task(steal, now_s, &task)) break;
         now_s = run(steal, &task, now_s);
@@ -215,12 +236,28 @@ static bool look(TidingsSteal *steal, bool is_idle)
     return has_come;
 }
 
+/* A rank that was asked may have laid something out after its shelf was seen to be empty, and be in
+ * a task: who waits looks there again, after twice as long each time; whether something was there. */
+static bool look_again(TidingsSteal *steal, int looks)
+{
+    bool is_due = bell_is_simulated() || (looks >= SHELF_LOOKS && !(looks & (looks - 1)));
+    if (!is_due || !steal->shelf.is_open) return false;
+    uint32_t asked = tidings_steal_worker_asked(steal->worker);
+    if (asked == UINT32_MAX ||
+        !shelf_answers(&steal->shelf, steal->worker, (int)asked, now_us(steal)))
+        return false;
+    time_answers(steal);
+    return true;
+}
+
 /* Lets others go on, until there may be something to do. */
 static void rest(TidingsSteal *steal, int looks)
 {
+    if (look_again(steal, looks)) return;
     uint64_t until_us = tidings_steal_worker_deadline_us(steal->worker), at_us = now_us(steal);
     if (steal->board.node && steal->board.due_us < until_us) until_us = steal->board.due_us;
     double seconds = until_us == UINT64_MAX ? INFINITY : 1e-6 * (double)(until_us - at_us);
+    if (steal->shelf.is_open) seconds = fmin(seconds, SHELF_S);
     if (until_us > at_us) mail_await(&steal->mail, looks, seconds);
 }
 
@@ -358,6 +395,15 @@ static int make_board(TidingsSteal *steal)
     return is_open ? 0 : TIDINGS_STEAL_STATUS_CONFIGURATION;
 }
 
+/* Shelves, where tasks that are taken by nobody knows whom do no harm. */
+static bool make_shelf(TidingsSteal *steal)
+{
+    const TidingsStealOptions *options = &steal->options;
+    bool is_wanted = options->one_sided && steal->mail.ranks > 1 && !steal->mail.survives &&
+                     !options->retain && options->selection != TIDINGS_STEAL_SELECTION_KNOWN;
+    return !is_wanted || shelf_open(&steal->shelf, steal->mail.comm);
+}
+
 /* How long a busy rank runs tasks between two looks for messages, in seconds. */
 static double poll_s(TidingsSteal *steal)
 {
@@ -370,6 +416,7 @@ static void discard(TidingsSteal *steal, bool all)
 {
     tidings_steal_worker_free(steal->worker);
     board_close(&steal->board);
+    if (all) shelf_close(&steal->shelf);
     mail_close(&steal->mail, all);
     free(steal);
 }
@@ -390,6 +437,7 @@ int tidings_steal_open(MPI_Comm comm, const TidingsStealOptions *options, Tiding
         status = mail_open(&made->mail, own) ? make_worker(made) : TIDINGS_STEAL_MEMORY;
         made->poll_s = poll_s(made);
         if (!status) status = make_board(made);
+        if (!make_shelf(made)) status = TIDINGS_STEAL_MEMORY;
     }
     MPI_Allreduce(&status, &worst, 1, MPI_INT, MPI_MAX, own);
     if (!worst) {

@@ -28,7 +28,7 @@ module tidings_steal
   !> How ranks share tasks; as it is declared, it says what is usual.
   type, bind(C) :: tidings_steal_options
     integer(c_int32_t) :: selection = 0, half = 0
-    logical(c_bool) :: retain = .false.
+    logical(c_bool) :: retain = .false., one_sided = .false.
     integer(c_int32_t) :: slot_bytes = 0, round_trip_us = 0, poll_us = 0, enter_ms = 0, unit_us = 0
     integer(c_int64_t) :: seed = 0
   end type tidings_steal_options

@@ -39,8 +39,8 @@
  * signal handlers. Messages go over a duplicate of the communicator. A task that calls MPI_Abort
  * ends the job; one that leaves by a C++ exception or longjmp is not supported.
  *
- * Compile tidings_steal_mpi.c, errors.c, enter.c, tasks.c, board.c, mail.c, bell.c and deaths.c
- * (and tidings_steal_array.c and tidings_steal_trace.c) with the program and its mpicc, and link
+ * Compile tidings_steal_mpi.c, errors.c, enter.c, tasks.c, board.c, mail.c, bell.c, shelf.c and
+ * deaths.c (and tidings_steal_array.c and tidings_steal_trace.c) with the program and its mpicc, and link
  * libtidings_steal_c.a, -lpthread, -ldl and -lm.
  */
 #ifndef TIDINGS_STEAL_MPI_H
@@ -69,7 +69,8 @@ enum {
     TIDINGS_STEAL_FILE = 107,      /* a file cannot be written or read */
     TIDINGS_STEAL_LOST = 108,      /* ranks have died; the rest has run, and phases can follow */
     TIDINGS_STEAL_EXPELLED = 109,  /* the others consider this rank dead */
-    TIDINGS_STEAL_DIVERGED = 110   /* a phase that runs again is another; the job cannot go on */
+    TIDINGS_STEAL_DIVERGED = 110,  /* a phase that runs again is another; the job cannot go on */
+    TIDINGS_STEAL_UNTRACED = 111   /* of one-sided steals there is no trace */
 };
 
 /* Why a call has failed, in words: what, where, and what to do. */
@@ -88,11 +89,15 @@ typedef void (*TidingsStealBody)(TidingsStealTasks *tasks, void *user);
 
 /* How ranks share tasks; the same on all. All 0 is what is usual. Looks for messages then take a
  * 32nd of a busy rank's time, as measured when it is opened, and are at most 5 us from each other,
- * but for tasks that take longer. */
+ * but for tasks that take longer.
+ * With `one_sided` a rank lays half of its tasks in a window, up to 64 KiB, where a thief takes them
+ * while the rank is in a task; it is sent a request only if nothing is there. That has no effect
+ * with KNOWN, with `retain` or where deaths are survived, and there is no trace of such a phase. */
 typedef struct TidingsStealOptions {
     uint32_t selection;     /* of victims: a TidingsStealSelection */
     uint32_t half;          /* that a thief gets: a TidingsStealHalf */
     bool retain;            /* begin with what each rank ran in the phase of this name before */
+    bool one_sided;         /* thieves take tasks from windows, as far as there are some: see below */
     uint32_t slot_bytes;    /* the most bytes of a task, up to 4,096; 0: 256 */
     uint32_t round_trip_us; /* of a message and its answer; 0: 10 */
     uint32_t poll_us;       /* between two looks for messages while tasks run; 0: see below */

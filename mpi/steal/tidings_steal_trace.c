@@ -81,6 +81,7 @@ int tidings_steal_trace(TidingsSteal *steal, const char *name, const char *path,
     if (!steal || !name || !path) return TIDINGS_STEAL_STATUS_NULL;
     if (steal->has_failed) return TIDINGS_STEAL_ENDED;
     if (steal->has_lost) return explain(error, TIDINGS_STEAL_LOST, path);
+    if (steal->shelf.is_open) return explain(error, TIDINGS_STEAL_UNTRACED, path);
     Mail *mail = &steal->mail;
     TidingsStealTrace own;
     Gathered all = { 0 };

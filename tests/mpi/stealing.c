@@ -9,6 +9,7 @@
 
 #include "bell.h"
 #include "tidings_steal_array.h"
+#include "tidings_steal_trace.h"
 
 typedef struct Sum {
     uint16_t function, then;
@@ -342,6 +343,23 @@ static void arrays(void)
 /* What others tell rank 0 with the first task that they run. */
 static int ran_there, told;
 
+/* A task of rank 0 goes on when one has run elsewhere, and answers thieves meanwhile or does not. */
+static void until_one_ran_elsewhere(TidingsStealTasks *tasks, bool answers)
+{
+    if (rank && !ran_there++) MPI_Send(&rank, 1, MPI_INT, 0, 9, MPI_COMM_WORLD);
+    while (!rank && ranks > 1 && !told) {
+        MPI_Iprobe(MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, &told, MPI_STATUS_IGNORE);
+        if (answers) tidings_steal_progress(tasks);
+    }
+}
+
+/* Takes in what all have told. */
+static void hear_all(void)
+{
+    for (long long left = total(ran_there > 0); !rank && left; left--)
+        MPI_Recv(&told, 1, MPI_INT, MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 static void large_task(TidingsStealTasks *tasks, void *user)
 {
     size_t bytes;
@@ -350,11 +368,7 @@ static void large_task(TidingsStealTasks *tasks, void *user)
     for (size_t at = 1; at < bytes; at++)
         expect(state[at] == (uint8_t)(state[0] + at), "its own bytes");
     (*(long long *)user)++;
-    if (rank && !ran_there++) MPI_Send(&rank, 1, MPI_INT, 0, 9, MPI_COMM_WORLD);
-    while (!rank && ranks > 1 && !told) {
-        MPI_Iprobe(MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, &told, MPI_STATUS_IGNORE);
-        tidings_steal_progress(tasks);
-    }
+    until_one_ran_elsewhere(tasks, true);
 }
 
 /* Half of these tasks have many more bytes than a receive that waits has room for. */
@@ -374,8 +388,41 @@ static void large(void)
     }
     run(steal, "large", NULL);
     expect(total(ran) == TASKS, "each ran once");
-    for (long long left = total(ran_there > 0); !rank && left; left--)
-        MPI_Recv(&told, 1, MPI_INT, MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    hear_all();
+    tidings_steal_close(steal);
+}
+
+static void shelved_task(TidingsStealTasks *tasks, void *user)
+{
+    (*(long long *)user)++;
+    until_one_ran_elsewhere(tasks, false);
+}
+
+/* Rank 0 is in a task, and looks for no message of thieves, until one has taken what lies in its
+ * window. Then tasks spawn, of which most are taken back. */
+static void shelves(void)
+{
+    TidingsStealOptions options = { .one_sided = true };
+    TidingsSteal *steal = opened(&options);
+    TidingsStealError error;
+    Sum sum = { .how = "help-first" };
+    uint16_t function;
+    int n = 18;
+    long long ran = 0;
+    tidings_steal_function(steal, shelved_task, &ran, &function);
+    tidings_steal_function(steal, fibonacci, &sum, &sum.function);
+    /* Where deaths are survived there are no shelves. */
+    bool is_shelved = !tidings_steal_survives(steal);
+    for (int task = 0; is_shelved && !rank && task < 64; task++)
+        tidings_steal_add(steal, function, 0, NULL, 0);
+    run(steal, "shelved", NULL);
+    expect(total(ran) == (is_shelved ? 64 : 0), "each ran once");
+    hear_all();
+    if (!rank) tidings_steal_add(steal, sum.function, 0, &n, sizeof n);
+    run(steal, "taken back", NULL);
+    expect(total(sum.leaves) == 2584 && total(sum.tasks) == 8361, "the 18th");
+    int status = tidings_steal_trace(steal, "taken back", "/dev/null", &error);
+    expect(status == (is_shelved && ranks > 1 ? TIDINGS_STEAL_UNTRACED : 0), "no trace");
     tidings_steal_close(steal);
 }
 
@@ -437,7 +484,8 @@ int main(int count, char **words)
     } checks[] = { { "policies", policies }, { "finishes", finishes }, { "deep", deep },
                    { "retained", retained }, { "refused", refused },   { "alone", alone },
                    { "aborted", aborted },   { "arrays", arrays },     { "large", large },
-                   { "mourned", mourned },   { "waits", waits } };
+                   { "mourned", mourned },   { "waits", waits },
+                   { "shelves", shelves } };
     int provided;
     MPI_Init_thread(&count, &words, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -60,8 +60,9 @@ impl Built {
 }
 
 /// What a program compiles.
-const LIBRARY: [&str; 9] = [
+const LIBRARY: [&str; 11] = [
     "tidings_steal_mpi.c",
+    "tidings_steal_trace.c",
     "tidings_steal_array.c",
     "errors.c",
     "enter.c",
@@ -69,6 +70,7 @@ const LIBRARY: [&str; 9] = [
     "board.c",
     "mail.c",
     "bell.c",
+    "shelf.c",
     "deaths.c",
 ];
 
@@ -87,8 +89,8 @@ fn in_steal(name: &str) -> PathBuf {
     Path::new("mpi/steal").join(name)
 }
 
-const CHECKS: [&str; 7] =
-    ["policies", "finishes", "deep", "retained", "refused", "arrays", "large"];
+const CHECKS: [&str; 8] =
+    ["policies", "finishes", "deep", "retained", "refused", "arrays", "large", "shelves"];
 
 fn all_checks_hold(mpi: Mpi, ranks: &[usize]) {
     for &ranks in ranks {
@@ -216,6 +218,7 @@ fn applications_find_what_they_should() {
     let lines = is_right(Mpi::Open, 4, "uts:T1 --selection lifelines");
     assert_eq!(lines[0]["tasks"], 4_130_071);
     is_right(Mpi::Mpich, 3, "uts:T3 --half count");
+    is_right(Mpi::Open, 3, "uts:T3 --one-sided --selection lifelines");
     is_right(Mpi::Open, 2, "fib:21");
     is_right(Mpi::Mpich, 4, "queens:10 --selection known");
     is_right(Mpi::Open, 3, "tce:3,2 --check");
@@ -448,6 +451,7 @@ fn a_steal_is_compared_with_a_message_and_its_answer() {
     let text = done(built.launcher(2).arg(program).args(["16", "3"]));
     let line: Value = serde_json::from_str(&text).expect("a line is JSON");
     assert!(line["ratio"].as_f64() > Some(0.0) && line["task_bytes"] == 16, "{line}");
+    assert!(line["one_sided_to_messages"].as_f64() > Some(0.0), "{line}");
 }
 
 #[test]

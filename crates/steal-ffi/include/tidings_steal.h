@@ -173,6 +173,12 @@ typedef struct TidingsStealOutput {
     enum TidingsStealSeeding seeding;
     /* To whom the message goes. */
     uint32_t to;
+    /*
+     Whether the message asks for tasks. Where the program has shelves, these may lie on that of
+     worker `to`: then it does not send the message, and gives what lay there to
+     `tidings_steal_worker_receive` as that worker's.
+     */
+    bool asks;
     /* The message, until the next call with this worker. */
     const uint8_t *message;
     /* Its bytes. */
@@ -345,6 +351,39 @@ uint64_t tidings_steal_worker_remaining_ns(struct TidingsStealWorker *worker);
  */
 enum TidingsStealStatus tidings_steal_worker_counters(struct TidingsStealWorker *worker,
                                                       struct TidingsStealCounters *counters);
+
+/*
+ Takes half of the tasks out of the worker's queue for whoever comes first: writes where the
+ message begins that has them, until the next call with this worker, and its bytes, `most_bytes`
+ at most; 0 bytes if there is nothing to give. The program lays it where others can take it, once
+ and as a whole; who has taken it gives it to `tidings_steal_worker_receive` as this worker's.
+ Before the worker has nothing else the program clears that place, and if the message was still
+ there, calls `tidings_steal_worker_take_back`. Not where workers die, nor for a trace.
+
+ `message` and `bytes` are null or valid.
+ */
+enum TidingsStealStatus tidings_steal_worker_lay_out(struct TidingsStealWorker *worker,
+                                                     size_t most_bytes,
+                                                     const uint8_t **message,
+                                                     size_t *bytes);
+
+/*
+ What this worker had laid out, of `bytes` bytes, was not taken: it is in its queue again.
+
+ `message` is null or has `bytes` bytes.
+ */
+enum TidingsStealStatus tidings_steal_worker_take_back(struct TidingsStealWorker *worker,
+                                                       const uint8_t *message,
+                                                       size_t bytes);
+
+/*
+ Whose answer the worker waits for, having asked for tasks; `UINT32_MAX` if for nobody's. That
+ worker may have laid some out since, and answer no message before its task has ended.
+ */
+uint32_t tidings_steal_worker_asked(struct TidingsStealWorker *worker);
+
+/* Whether the worker is in a phase and has no task: now it takes back what it has laid out. */
+bool tidings_steal_worker_is_idle(struct TidingsStealWorker *worker);
 
 /*
  Writes what the worker did in the phase that it is in, or was in last, to `trace`. The bytes are

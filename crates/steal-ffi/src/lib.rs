@@ -10,6 +10,7 @@
 //! | [`task`] | tasks as C has them |
 //! | [`worker`] | making, turning and ending a worker |
 //! | [`output`] | what a worker has its program do, and how phases end |
+//! | [`shelf`] | what a worker lays out where others take it by themselves |
 //! | [`status`] | what a call answers |
 //! | [`trace`] | what a worker did, and the file of what all did |
 //!
@@ -27,6 +28,7 @@ extern crate tidings_node as _;
 
 pub mod config;
 pub mod output;
+pub mod shelf;
 pub mod status;
 pub mod task;
 pub mod trace;

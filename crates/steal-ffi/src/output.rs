@@ -2,6 +2,7 @@
 
 use core::ptr;
 
+use tidings_steal::message::Body;
 use tidings_steal::{Counters, Diverged, Ending, Output, Seeding};
 
 /// What an output says.
@@ -67,6 +68,10 @@ pub struct TidingsStealOutput {
     pub seeding: TidingsStealSeeding,
     /// To whom the message goes.
     pub to: u32,
+    /// Whether the message asks for tasks. Where the program has shelves, these may lie on that of
+    /// worker `to`: then it does not send the message, and gives what lay there to
+    /// `tidings_steal_worker_receive` as that worker's.
+    pub asks: bool,
     /// The message, until the next call with this worker.
     pub message: *const u8,
     /// Its bytes.
@@ -86,6 +91,7 @@ impl TidingsStealOutput {
         says: TidingsStealSays::Nothing,
         seeding: TidingsStealSeeding::Given,
         to: 0,
+        asks: false,
         message: ptr::null(),
         bytes: 0,
         lost_workers: 0,
@@ -100,8 +106,9 @@ impl TidingsStealOutput {
             Output::Send { to, message: said } => {
                 said.encode_to(message);
                 let (start, bytes) = (message.as_ptr(), message.len());
-                let says = TidingsStealSays::Send;
-                Self { says, to: *to, message: start, bytes, ..Self::NOTHING }
+                let (says, asks) =
+                    (TidingsStealSays::Send, matches!(said.body, Body::Steal { .. }));
+                Self { says, to: *to, asks, message: start, bytes, ..Self::NOTHING }
             }
             Output::Seeded(seeding) => {
                 let (says, seeding) = (TidingsStealSays::Seeded, (*seeding).into());

@@ -15,13 +15,13 @@ use crate::task::TidingsStealTask;
 
 /// A worker. Only pointers to it leave the library.
 pub struct TidingsStealWorker {
-    worker: Worker,
+    pub(crate) worker: Worker,
     /// What the next phase begins with.
     list: Vec<Frame>,
     /// The task that runs, whose bytes the program reads.
     running: Option<Frame>,
     /// The message that the program sends.
-    message: Vec<u8>,
+    pub(crate) message: Vec<u8>,
     slot_bytes: usize,
     me: u32,
     workers: u32,

@@ -25,6 +25,9 @@ pub struct Options {
     pub half: Half,
     /// A phase begins with what each rank ran in the last one of this name.
     pub retain: bool,
+    /// Thieves take tasks from windows, as far as there are some, whatever their owners do; without
+    /// effect where victims are known or phases retained, or where deaths are survived.
+    pub one_sided: bool,
     /// The most bytes of a task, up to 4,096; usually 256.
     pub slot_bytes: u32,
     /// Between two looks for messages while tasks run, in microseconds; usually 5.
@@ -43,6 +46,7 @@ impl Default for Options {
             selection: Selection::Random,
             half: Half::Work,
             retain: false,
+            one_sided: false,
             slot_bytes: 0,
             poll_us: 0,
             enter_ms: 0,
@@ -230,6 +234,7 @@ fn as_in_c(options: &Options) -> StealOptions {
         selection: options.selection as u32,
         half: options.half as u32,
         retain: options.retain,
+        one_sided: options.one_sided,
         slot_bytes: options.slot_bytes,
         round_trip_us: 0,
         poll_us: options.poll_us,

@@ -28,6 +28,7 @@ pub(crate) struct StealOptions {
     pub(crate) selection: u32,
     pub(crate) half: u32,
     pub(crate) retain: bool,
+    pub(crate) one_sided: bool,
     pub(crate) slot_bytes: u32,
     pub(crate) round_trip_us: u32,
     pub(crate) poll_us: u32,

@@ -25,6 +25,7 @@ mod guided;
 mod intake;
 mod replay;
 mod search;
+mod shelf;
 mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
