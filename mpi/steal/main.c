@@ -3,8 +3,8 @@
  * iteration took.
  * usage: mpirun -n RANKS tidings-mpi-steal APPLICATION [--selection random|lifelines|known]
  *        [--iterations N] [--retain] [--one-sided] [--half work|count] [--poll-us N] [--seed N]
- *        [--check] [--model] [--task-ns N] [--unit-us N] [--trace FILE] [--replay FILE] [--slow-us N]
- *        [--kill RANK,TASKS]...
+ *        [--check] [--model] [--task-ns N] [--unit-us N] [--trace FILE] [--replay FILE]
+ *        [--slow-us N] [--kill RANK,TASKS]...
  * On a simulated machine a task takes --task-ns and does what it does. With --model, tasks whose
  * work is predicted take that time instead and find nothing, so that a thousand ranks fit into
  * one process. With --kill a rank kills itself when it has run so many tasks. APPLICATION is a
@@ -50,8 +50,8 @@ static void usage(const char *what)
             "tidings-mpi-steal: %s\n"
             "usage: tidings-mpi-steal APPLICATION [--selection random|lifelines|known] "
             "[--iterations N] [--retain] [--one-sided] [--half work|count] [--poll-us N] "
-            "[--seed N] [--check] [--model] [--task-ns N] [--unit-us N] [--trace FILE] [--replay FILE] "
-            "[--slow-us N] [--kill RANK,TASKS]...\n",
+            "[--seed N] [--check] [--model] [--task-ns N] [--unit-us N] [--trace FILE] "
+            "[--replay FILE] [--slow-us N] [--kill RANK,TASKS]...\n",
             what);
 }
 

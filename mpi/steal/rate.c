@@ -4,8 +4,8 @@
  * the bytes of a request and of an answer. A steal is timed from when the thief looks for a victim
  * until the tasks are in its queue. Both ranks begin with a task that waits, so that the victim is
  * at its tasks when it is asked. Printed are medians of all steals and of all exchanges, and the
- * median and the quartiles of the repetitions' ratios of such medians: of steals by messages, and of
- * those from a window (shelf.h), all three in each repetition.
+ * median and the quartiles of the repetitions' ratios of such medians: of steals by messages, and
+ * of those from a window (shelf.h), all three in each repetition.
  * usage: mpirun -n 2 tidings-mpi-steal-rate [BYTES OF A TASK] [REPETITIONS] [NS OF A TASK]
  */
 #include <stdio.h>

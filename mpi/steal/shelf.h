@@ -1,8 +1,9 @@
 /*
- * Shelves: a place at each rank where it lays tasks out that others take by one-sided communication,
- * whatever it does meanwhile. On a shelf lies one message or none, in a window: a word says how many
- * bytes it has, and who swaps that word for 0 has the message, gets it, and adds one to a second
- * word when it has. The owner lays something there only when all before it was taken and gotten.
+ * Shelves: a place at each rank where it lays tasks out that others take by one-sided
+ * communication, whatever it does meanwhile. On a shelf lies one message or none, in a window: a
+ * word says how many bytes it has, and who swaps that word for 0 has the message, gets it, and adds
+ * one to a second word when it has. The owner lays something there only when all before it was
+ * taken and gotten.
  * Invariant: a message is taken by one rank, once.
  * Source: Cartier, Dinan, Larkins, "Optimizing work stealing communication with structured atomic
  * operations", ICPP 2021.

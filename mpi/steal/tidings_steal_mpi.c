@@ -236,8 +236,8 @@ static bool look(TidingsSteal *steal, bool is_idle)
     return has_come;
 }
 
-/* A rank that was asked may have laid something out after its shelf was seen to be empty, and be in
- * a task: who waits looks there again, after twice as long each time; whether something was there. */
+/* A rank that was asked may have laid something out after its shelf was seen to be empty, and be
+ * in a task: who waits looks there again, after twice as long each time; whether there was any. */
 static bool look_again(TidingsSteal *steal, int looks)
 {
     bool is_due = bell_is_simulated() || (looks >= SHELF_LOOKS && !(looks & (looks - 1)));

@@ -40,8 +40,8 @@
  * ends the job; one that leaves by a C++ exception or longjmp is not supported.
  *
  * Compile tidings_steal_mpi.c, errors.c, enter.c, tasks.c, board.c, mail.c, bell.c, shelf.c and
- * deaths.c (and tidings_steal_array.c and tidings_steal_trace.c) with the program and its mpicc, and link
- * libtidings_steal_c.a, -lpthread, -ldl and -lm.
+ * deaths.c (and tidings_steal_array.c and tidings_steal_trace.c) with the program and its mpicc,
+ * and link libtidings_steal_c.a, -lpthread, -ldl and -lm.
  */
 #ifndef TIDINGS_STEAL_MPI_H
 #define TIDINGS_STEAL_MPI_H
@@ -90,14 +90,14 @@ typedef void (*TidingsStealBody)(TidingsStealTasks *tasks, void *user);
 /* How ranks share tasks; the same on all. All 0 is what is usual. Looks for messages then take a
  * 32nd of a busy rank's time, as measured when it is opened, and are at most 5 us from each other,
  * but for tasks that take longer.
- * With `one_sided` a rank lays half of its tasks in a window, up to 64 KiB, where a thief takes them
- * while the rank is in a task; it is sent a request only if nothing is there. That has no effect
+ * With `one_sided` a rank lays half of its tasks in a window, up to 64 KiB, where a thief takes
+ * them while the rank is in a task; it is sent a request only if nothing is there. It has no effect
  * with KNOWN, with `retain` or where deaths are survived, and there is no trace of such a phase. */
 typedef struct TidingsStealOptions {
     uint32_t selection;     /* of victims: a TidingsStealSelection */
     uint32_t half;          /* that a thief gets: a TidingsStealHalf */
     bool retain;            /* begin with what each rank ran in the phase of this name before */
-    bool one_sided;         /* thieves take tasks from windows, as far as there are some: see below */
+    bool one_sided;         /* thieves take tasks from windows, as far as there are some there */
     uint32_t slot_bytes;    /* the most bytes of a task, up to 4,096; 0: 256 */
     uint32_t round_trip_us; /* of a message and its answer; 0: 10 */
     uint32_t poll_us;       /* between two looks for messages while tasks run; 0: see below */

@@ -343,7 +343,7 @@ static void arrays(void)
 /* What others tell rank 0 with the first task that they run. */
 static int ran_there, told;
 
-/* A task of rank 0 goes on when one has run elsewhere, and answers thieves meanwhile or does not. */
+/* A task of rank 0 goes on when one has run elsewhere; it answers thieves meanwhile, or not. */
 static void until_one_ran_elsewhere(TidingsStealTasks *tasks, bool answers)
 {
     if (rank && !ran_there++) MPI_Send(&rank, 1, MPI_INT, 0, 9, MPI_COMM_WORLD);
