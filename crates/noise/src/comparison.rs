@@ -7,7 +7,7 @@
 
 use serde::Serialize;
 use tidings_experiment::statistics::{
-    CONFIDENCE, Interval, bootstrap_difference, holm, interquartile_mean, mann_whitney,
+    Interval, Tested, bootstrap_difference, interquartile_mean, judge, mann_whitney,
 };
 
 use crate::NoiseError;
@@ -88,11 +88,10 @@ pub fn compare(first: &Outcome, second: &Outcome) -> Result<Vec<Difference>, Noi
         let reason = "the results have no core in common: compare two that do";
         return Err(NoiseError::NothingToCompare(reason.to_owned()));
     }
-    let p: Vec<f64> = differences.iter().map(|own| own.p).collect();
-    for (own, p_holm) in differences.iter_mut().zip(holm(&p)) {
-        let excludes_zero = own.change.is_some_and(|change| change.low * change.high > 0.0);
-        own.p_holm = p_holm;
-        own.differs = p_holm <= 1.0 - CONFIDENCE && excludes_zero;
+    let tested = |own: &Difference| Tested { p: own.p, change: own.change };
+    let judged = judge(&differences.iter().map(tested).collect::<Vec<_>>());
+    for (own, judged) in differences.iter_mut().zip(judged) {
+        (own.p_holm, own.differs) = (judged.p_holm, judged.differs);
     }
     Ok(differences)
 }

@@ -7,9 +7,7 @@
 
 use serde::Serialize;
 use tidings_experiment::ExperimentError;
-use tidings_experiment::statistics::{
-    CONFIDENCE, Interval, bootstrap_difference, holm, mann_whitney,
-};
+use tidings_experiment::statistics::{Interval, Tested, bootstrap_difference, judge, mann_whitney};
 
 use crate::analysis::{Analysis, Effect, Group, Side};
 use crate::campaign::Doing;
@@ -81,11 +79,10 @@ pub fn compare(
                       do (`tidings lab table FOLDER` lists them)";
         return Err(ExperimentError::NothingToCompare(reason.to_owned()));
     }
-    let p: Vec<f64> = differences.iter().map(|difference| difference.p).collect();
-    for (difference, p_holm) in differences.iter_mut().zip(holm(&p)) {
-        difference.p_holm = p_holm;
-        let excludes_zero = difference.change.is_some_and(|change| change.low * change.high > 0.0);
-        difference.differs = p_holm <= 1.0 - CONFIDENCE && excludes_zero;
+    let tested = |own: &Difference| Tested { p: own.p, change: own.change };
+    let judged = judge(&differences.iter().map(tested).collect::<Vec<_>>());
+    for (difference, judged) in differences.iter_mut().zip(judged) {
+        (difference.p_holm, difference.differs) = (judged.p_holm, judged.differs);
     }
     Ok(differences)
 }

@@ -4,6 +4,39 @@
 //! slower. Holm multiplies the least p by the number of tests, the next by one less, and so on; an
 //! adjusted p of at most 0.05 then keeps the chance of *any* false alarm at 5 %, whatever depends
 //! on what.
+//!
+//! What differs must pass its test so adjusted, and have an interval that excludes zero: a test by
+//! ranks alone would also find differences whose size nobody can state.
+
+use super::bootstrap::{CONFIDENCE, Interval};
+
+/// What is known of a difference before its test is adjusted for the others.
+#[derive(Clone, Copy, Debug)]
+pub struct Tested {
+    /// The p of its own test.
+    pub p: f64,
+    /// The interval of the difference, where there is one.
+    pub change: Option<Interval>,
+}
+
+/// What is said of a difference.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judged {
+    /// Its p, adjusted for all.
+    pub p_holm: f64,
+    /// Whether the two differ.
+    pub differs: bool,
+}
+
+/// Judges differences that were tested together, in the order in which they came.
+pub fn judge(tested: &[Tested]) -> Vec<Judged> {
+    let p: Vec<f64> = tested.iter().map(|one| one.p).collect();
+    let judged = |(one, p_holm): (&Tested, f64)| {
+        let excludes_zero = one.change.is_some_and(|change| change.low * change.high > 0.0);
+        Judged { p_holm, differs: p_holm <= 1.0 - CONFIDENCE && excludes_zero }
+    };
+    tested.iter().zip(holm(&p)).map(judged).collect()
+}
 
 /// The p values adjusted for their number, in the order in which they came.
 pub fn holm(p: &[f64]) -> Vec<f64> {
@@ -31,5 +64,24 @@ mod tests {
         }
         assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
         assert!(holm(&[]).is_empty());
+    }
+
+    #[test]
+    fn what_differs_passes_its_adjusted_test_and_has_an_interval_without_zero() {
+        let of = |p, change: Option<[f64; 2]>| Tested {
+            p,
+            change: change.map(|[low, high]| Interval { estimate: 0.5 * (low + high), low, high }),
+        };
+        let judged = judge(&[
+            of(0.001, Some([0.1, 0.2])),
+            of(0.001, Some([-0.1, 0.2])),
+            of(0.001, None),
+            of(0.04, Some([0.1, 0.2])), // the greatest p is multiplied by one
+            of(0.001, Some([-0.2, -0.1])),
+        ]);
+        let differ: Vec<bool> = judged.iter().map(|one| one.differs).collect();
+        assert_eq!(differ, [true, false, false, true, true]);
+        let judged = judge(&[of(0.04, Some([0.1, 0.2])), of(0.5, None)]);
+        assert!(!judged[0].differs && (judged[0].p_holm - 0.08).abs() < 1e-12, "{judged:?}");
     }
 }

@@ -13,7 +13,7 @@ mod many;
 mod ranks;
 
 pub use bootstrap::{CONFIDENCE, Interval, bootstrap, bootstrap_difference};
-pub use many::holm;
+pub use many::{Judged, Tested, holm, judge};
 pub use ranks::{aligned_ranks, aligned_ranks_least, mann_whitney};
 
 /// The mean of the middle half of some values; NaN of none.
