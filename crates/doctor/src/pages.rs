@@ -1,12 +1,12 @@
 //! Memory: large pages, an address of one's own, memory that processes share, pages that stay.
 
-use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr;
 
 use rustix::fs::{MemfdFlags, Mode, OFlags, ftruncate, memfd_create, open};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap, mmap_anonymous, munmap};
+use tidings_fast_path::pages::Report;
 
 use crate::finding::Outcome;
 
@@ -116,11 +116,11 @@ pub(crate) fn transparent() -> Outcome {
         // SAFETY: advice about memory that is mapped changes nothing that is read.
         unsafe { madvise(pages.at, pages.bytes, Advice::LinuxHugepage)? };
         pages.touch(page_bytes());
-        large_kib()
+        Report::of(pages.at.addr())
     });
     match tried {
-        Ok(kib) if kib >= LARGE_BYTES >> 10 => {
-            Outcome::works(format!("{kib} KiB lie on 2 MiB pages"))
+        Ok(report) if report.large_kib >= LARGE_BYTES as u64 >> 10 => {
+            Outcome::works(format!("{} KiB lie on 2 MiB pages", report.large_kib))
         }
         Ok(_) => Outcome::degraded(
             "after the advice all lies on small pages",
@@ -183,12 +183,4 @@ pub(crate) fn locked() -> Outcome {
         }
         (Err(error), _) => Outcome::not(format!("a page: {error}"), remedy),
     }
-}
-
-/// How much of this process's memory lies on large pages.
-fn large_kib() -> io::Result<usize> {
-    let maps = fs::read_to_string("/proc/self/smaps")?;
-    let sizes = maps.lines().filter_map(|line| line.strip_prefix("AnonHugePages:"));
-    let numbers = sizes.filter_map(|size| size.trim().strip_suffix(" kB")?.parse::<usize>().ok());
-    Ok(numbers.sum())
 }
