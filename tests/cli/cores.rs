@@ -1,4 +1,5 @@
-//! `tidings cores` on a real machine, without changing it: what it plans, and what it refuses.
+//! `tidings cores` on a real machine, without changing it: what it plans, shows and refuses, and a
+//! program in a role, by journals that are written here.
 //!
 //! That roles are set and undone is tested in `crates/cores/tests`, on machines made for it.
 
@@ -73,6 +74,79 @@ fn a_machine_without_roles_has_nothing_to_show_use_or_undo() {
         fs::write(&other, roles).expect("room");
         let (code, _, said) = run(&["apply", "--roles", other.to_str().expect("a plain path")]);
         assert!(code == Some(2) && said.contains("for the machine another"), "{said}");
+        assert_eq!(run(&["status"]).1, "no roles are set\n");
+    }
+}
+
+/// A journal of roles by affinities, with these changes; its folder.
+fn journal(place: &Workplace, application: &str, changes: &[&str]) -> String {
+    let folder = place.path().join("journal");
+    fs::create_dir(&folder).expect("room");
+    let header = format!(
+        "{{\"version\":1,\"machine\":\"m\",\"boot\":\"b\",\"way\":{{\"way\":\"affinities\"}},\
+         \"application\":\"{application}\",\"service\":\"1023\"}}\n"
+    );
+    let complete = "{\"change\":\"complete\"}";
+    let lines: Vec<&str> = changes.iter().copied().chain([complete]).collect();
+    fs::write(folder.join("journal"), header + &lines.join("\n") + "\n").expect("room");
+    folder.to_str().expect("a plain path").to_owned()
+}
+
+/// The last core that this process may use.
+fn own_core() -> String {
+    let status = fs::read_to_string("/proc/self/status").expect("Linux");
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let last = list.expect("Linux says it").trim().rsplit([',', '-']).next();
+    last.expect("one at least").to_owned()
+}
+
+#[test]
+fn a_program_in_a_role_runs_on_its_cores_with_its_own_exit_code() {
+    let (place, core) = (Workplace::new(), own_core());
+    let journal = journal(&place, &core, &[]);
+    let run = |arguments: &[&str]| {
+        let all = [&["cores", "--journal", &journal, "run", "--role", "application"], arguments];
+        place.tidings(&all.concat()).output().expect("it starts")
+    };
+    let script = "sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status; exit 7";
+    let output = run(&["--", "sh", "-c", script]);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(7), format!("{core}\n")));
+    let output = run(&["--", "/nowhere/program"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    // Before all others it does not run: this test may run there, and would wait for ever.
+    let output = run(&["--fifo", "1", "--", "true"]);
+    let said = text(&output.stderr);
+    assert!(output.status.code() == Some(2) && said.contains("--fifo: "), "{said}");
+    assert!(said.contains(&format!("may run on core {core}")), "{said}");
+}
+
+#[test]
+fn what_another_program_has_changed_is_shown_with_its_value_and_left() {
+    const KNOB: &str = "/proc/sys/vm/stat_interval";
+    let place = Workplace::new();
+    let change = format!(
+        "{{\"change\":\"value\",\"path\":\"{KNOB}\",\"form\":\"text\",\"before\":\"77776\",\
+         \"after\":\"77777\",\"interrupt\":null}}"
+    );
+    let journal = journal(&place, "0", &[&change]);
+    let run = |arguments: &[&str]| {
+        let all = [&["cores", "--journal", &journal], arguments].concat();
+        let output = place.tidings(&all).output().expect("it starts");
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let now = fs::read_to_string(KNOB).expect("Linux");
+    let now = now.trim();
+    let (code, shown, _) = run(&["status"]);
+    assert_eq!(code, Some(1), "{shown}");
+    assert!(shown.contains("by another program") && shown.contains("77777"), "{shown}");
+    let (_, shown, _) = run(&["status", "--json"]);
+    let status: Value = serde_json::from_str(&shown).expect("an object");
+    assert_eq!(status["knobs"][0]["state"], "drifted", "{shown}");
+    if rustix::process::geteuid().is_root() {
+        let (code, said, _) = run(&["undo"]);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("(set here: `77777`, before: `77776`)"), "{said}");
+        assert_eq!(fs::read_to_string(KNOB).expect("Linux").trim(), now);
         assert_eq!(run(&["status"]).1, "no roles are set\n");
     }
 }

@@ -45,12 +45,15 @@ impl Topology {
         });
         let line = machine.read("/proc/cmdline").unwrap_or_default();
         let text = |path: &str| machine.read(path).map(|text| text.trim().to_owned());
+        let tickless: CoreSet = list(&format!("{CORES}/nohz_full")).unwrap_or_default();
+        // Cores without a tick have their callbacks run elsewhere without being asked.
+        let callbacks = parameter(&line, "rcu_nocbs").unwrap_or_default().either(&tickless);
         let name = text("/etc/machine-id").ok().filter(|name| !name.is_empty());
         Ok(Self {
             siblings: siblings.collect(),
-            tickless: list(&format!("{CORES}/nohz_full")).unwrap_or_default(),
+            tickless,
             isolated: list(&format!("{CORES}/isolated")).unwrap_or_default(),
-            callbacks_elsewhere: parameter(&line, "rcu_nocbs").unwrap_or_default(),
+            callbacks_elsewhere: callbacks,
             machine: name.or_else(|| text("/proc/sys/kernel/hostname").ok()).unwrap_or_default(),
             boot: text("/proc/sys/kernel/random/boot_id").unwrap_or_default(),
             online,

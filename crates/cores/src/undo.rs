@@ -4,6 +4,7 @@
 //! as after a restart, needs nothing. Undoing twice, or after being ended within, changes nothing
 //! more; the journal goes last.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::Serialize;
@@ -15,8 +16,9 @@ use crate::machine::Machine;
 use crate::tasks;
 use crate::topology::Topology;
 
-/// How often the tasks of a group are looked for.
-const ROUNDS: usize = 16;
+/// How often the tasks of a group are looked for: on a busy machine they fork while they are moved,
+/// and one that is about to end is in its group for a while, though no list has it.
+const ROUNDS: usize = 4_096;
 
 /// What was undone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -118,17 +120,18 @@ fn remove(
         return Ok(());
     }
     let above = path.rsplit_once('/').map_or("", |(above, _)| above);
-    for _ in 0..ROUNDS {
-        let tasks = machine.read(&own).unwrap_or_default();
-        if tasks.trim().is_empty() {
-            break;
-        }
-        for task in tasks.lines() {
+    let mut rounds = 0..ROUNDS;
+    let removed = loop {
+        for task in machine.read(&own).unwrap_or_default().lines() {
             // One that has ended meanwhile is no task of it any more.
             let _ = machine.write(&format!("{above}/{members}"), task);
         }
-    }
-    machine.remove_group(path).map_err(|source| CoresError::Knob {
+        match machine.remove_group(path) {
+            Err(error) if error.kind() == ErrorKind::ResourceBusy && rounds.next().is_some() => {}
+            done => break done,
+        }
+    };
+    removed.map_err(|source| CoresError::Knob {
         path: path.to_owned(),
         value: "its removal".to_owned(),
         source,

@@ -14,7 +14,7 @@ use tidings_cores::enter::{Role, enter, must_be_empty};
 use tidings_cores::hierarchy::Way;
 use tidings_cores::interrupts;
 use tidings_cores::knob::Held;
-use tidings_cores::plan::{Asked, Roles};
+use tidings_cores::plan::{Asked, Counted, Counts, Plan, Roles};
 use tidings_cores::status::Status;
 use tidings_cores::topology::Topology;
 use tidings_cores::undo::undo;
@@ -113,6 +113,21 @@ fn roles_are_set_and_all_is_as_it_was_when_they_are_undone() {
     }
 }
 
+/// On a busy machine `undo` gave up after sixteen rounds, and left the groups and the knobs before
+/// them as they were set.
+#[test]
+fn groups_are_removed_also_while_their_tasks_fork() {
+    let place = Place::new();
+    let machine = Tree::make(&place.root(), Groups::Own);
+    let roles = roles(&machine, &Asked::default()).expect("four cores");
+    apply(&machine, &roles, &place.journal()).expect("nothing is in the way");
+    machine.fork(200);
+    let undone = undo(&machine, &place.journal(), false).expect("all can be moved");
+    assert!(undone.kept.is_empty(), "{undone:?}");
+    assert!(!machine.list(ROOT).iter().any(|name| name.starts_with("tidings")));
+    assert_eq!(machine.read(&format!("{ROOT}/tasks")).expect("tasks").lines().count(), 4 + 200);
+}
+
 #[test]
 fn killed_before_any_change_all_is_undone() {
     for groups in Groups::ALL {
@@ -180,6 +195,63 @@ fn a_knob_that_rejects_its_value_leaves_nothing_set() {
         assert_eq!(machine.all(), before, "{path}");
         assert!(matches!(undo(&machine, &place.journal(), false), Err(CoresError::NotApplied)));
     }
+}
+
+#[test]
+fn a_partition_that_the_kernel_takes_and_then_calls_invalid_leaves_nothing_set() {
+    let place = Place::new();
+    let machine = Tree::make(&place.root(), Groups::Unified).calling_partitions_invalid();
+    let before = machine.all();
+    let roles = roles(&machine, &Asked::default()).expect("four cores");
+    let error = apply(&machine, &roles, &place.journal()).expect_err("it is no partition");
+    let said = error.to_string();
+    assert!(said.contains("`isolated invalid (Cpu list in cpuset.cpus not exclusive)`"), "{said}");
+    assert!(said.ends_with("every knob is as it was"), "{said}");
+    assert_eq!(machine.all(), before);
+}
+
+#[test]
+fn groups_that_offer_no_cores_are_left_alone_and_affinities_are_set() {
+    let place = Place::new();
+    let machine = Tree::make(&place.root(), Groups::Unified);
+    machine.file(&format!("{ROOT}/cgroup.controllers"), "cpu memory\n");
+    let before = machine.all();
+    let roles = roles(&machine, &Asked::default()).expect("four cores");
+    let header = apply(&machine, &roles, &place.journal()).expect("nothing is in the way");
+    assert_eq!(header.way, Way::Affinities);
+    assert_eq!(machine.read("/affinity/40").expect("set").trim(), "0-1");
+    assert!(!machine.list(ROOT).iter().any(|name| name.starts_with("tidings")));
+    undo(&machine, &place.journal(), false).expect("nothing is in the way");
+    assert_eq!(machine.all(), before);
+}
+
+#[test]
+fn the_boot_loaders_line_is_said_where_application_cores_have_a_tick_and_not_where_not() {
+    let place = Place::new();
+    let machine = Tree::make(&place.root(), Groups::Own);
+    machine
+        .file("/proc/interrupts", "  CPU0 CPU1 CPU2 CPU3\nLOC: 5 5 10 20 Local\n24: 0 0 1 0 x\n");
+    let plan = || {
+        let topology = Topology::read(&machine).expect("cores");
+        let (there, roles) = (interrupts::read(&machine), roles(&machine, &Asked::default()));
+        let now = interrupts::counts(&machine);
+        let counted =
+            Counted { interrupts: (Counts::new(), now), seconds: 1.0, ..Counted::default() };
+        Plan::of(roles.expect("four cores"), &topology, &there, Way::best(&machine), &counted)
+    };
+    let ticking = plan();
+    let line = "nohz_full=2-3 rcu_nocbs=2-3 irqaffinity=0-1";
+    assert_eq!(ticking.boot_line.as_deref(), Some(line));
+    let why = |plan: &Plan, core: usize| plan.cores[core].why.clone();
+    assert_eq!(why(&ticking, 2), "every interrupt can be moved off it");
+    assert!(why(&ticking, 0).contains("interrupt 36 (queue) cannot be moved"), "{ticking:?}");
+    assert_eq!(why(&ticking, 1), "the system needs a core");
+    machine.file("/sys/devices/system/cpu/nohz_full", "3\n");
+    assert!(plan().boot_line.is_some(), "core 2 has its tick");
+    machine.file("/sys/devices/system/cpu/nohz_full", "2-3\n");
+    let tickless = plan();
+    assert_eq!(tickless.boot_line, None, "the kernel runs their callbacks elsewhere by itself");
+    assert!(why(&tickless, 3).ends_with("and it has no tick"), "{tickless:?}");
 }
 
 #[test]

@@ -33,6 +33,8 @@ pub(crate) struct Tree {
     changes: Cell<usize>,
     killed_at: Option<usize>,
     refused: Option<String>,
+    calls_invalid: bool,
+    forks: Cell<u32>,
 }
 
 /// Where the groups are.
@@ -110,7 +112,16 @@ impl Tree {
     /// The machine that is there.
     pub(crate) fn at(root: &Path, groups: Groups) -> Self {
         let root = root.to_owned();
-        Self { root, groups, changes: Cell::new(0), killed_at: None, refused: None }
+        let changes = Cell::new(0);
+        Self {
+            root,
+            groups,
+            changes,
+            killed_at: None,
+            refused: None,
+            calls_invalid: false,
+            forks: Cell::new(0),
+        }
     }
 
     pub(crate) fn killed_at(mut self, change: usize) -> Self {
@@ -120,6 +131,17 @@ impl Tree {
 
     pub(crate) fn refusing(mut self, path: &str) -> Self {
         self.refused = Some(path.to_owned());
+        self
+    }
+
+    /// So often a task forks just before it leaves a group of ours.
+    pub(crate) fn fork(&self, times: u32) {
+        self.forks.set(times);
+    }
+
+    /// It takes a partition, and says then that it is none: as the kernel does.
+    pub(crate) fn calling_partitions_invalid(mut self) -> Self {
+        self.calls_invalid = true;
         self
     }
 
@@ -185,8 +207,16 @@ impl Tree {
                 fs::write(&members, rest.join("\n") + end)?;
             }
         }
-        let text = fs::read_to_string(self.path(path))? + task + "\n";
-        fs::write(self.path(path), text)
+        let add = |path: &str, task: &str| {
+            let text = fs::read_to_string(self.path(path))? + task + "\n";
+            fs::write(self.path(path), text)
+        };
+        if path == format!("{ROOT}/tasks") && self.forks.get() > 0 {
+            self.forks.set(self.forks.get() - 1);
+            let child = (9_000 + self.forks.get()).to_string();
+            add(&format!("{ROOT}/tidings.service/tasks"), &child)?;
+        }
+        add(path, task)
     }
 }
 
@@ -208,6 +238,9 @@ impl Machine for Tree {
         let tasks = fs::read_to_string(self.path(&format!("{group}/tasks"))).unwrap_or_default();
         if path.contains("/cpuset.") && text.trim().is_empty() && !tasks.is_empty() {
             return Err(io::Error::from_raw_os_error(28)); // tasks need a core
+        }
+        if path.ends_with(".partition") && self.calls_invalid {
+            return fs::write(place, "isolated invalid (Cpu list in cpuset.cpus not exclusive)\n");
         }
         if path.ends_with("subtree_control") {
             return fs::write(place, if text == "+cpuset" { "cpu cpuset\n" } else { "cpu\n" });
