@@ -150,6 +150,49 @@ fn a_planted_disturbance_is_found_and_named_as_long_as_it_says_itself() {
         .sum();
     assert!((all - number(&probe["lost_ns"])).abs() < 1.0, "each nanosecond once");
     assert!(!sources(probe, "timer").is_empty(), "a core that computes has ticks: {probe}");
+    assert!(number(&probe["named_share"]) >= 0.95, "{probe}");
+}
+
+/// Before all ordinary tasks and behind the hogs, so that nothing else of this machine counts.
+fn behind_hogs(bench: &Bench, program: &Path, arguments: &[&str]) -> String {
+    let mut command = Command::new("chrt");
+    command.args(["-f", "1"]).arg(program).args(arguments).current_dir(bench.file("."));
+    let done = command.output().expect("there is a chrt");
+    assert_eq!(code(&done), Some(0), "{}", said(&done));
+    String::from_utf8(done.stdout).expect("text")
+}
+
+#[test]
+fn the_loss_is_that_of_a_spin_test_that_has_another_loop_and_another_clock() {
+    const ROUNDS: usize = 3;
+    /// What a round of a second has more or less: a turn of the hog, which takes 20 ms at a time,
+    /// and one of the kernel's fair server, which gives ordinary tasks 50 ms.
+    const TURN: f64 = 0.07;
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let bench = Bench::new();
+    let (program, core) = (compile(&bench, "planter", HOG), core());
+    let spin = compile(&bench, "spin", include_str!("../../studies/noise/spin.c"));
+    let tidings = tidings_experiment::agents::programs().join("tidings");
+    let hog = planted(&program, &core, "another-hog");
+    let mut shares = [Vec::new(), Vec::new()];
+    for _ in 0..ROUNDS {
+        let line = behind_hogs(&bench, &spin, &[&core, "1"]);
+        shares[0].push(line.split_whitespace().next().expect("a share").parse().expect("a number"));
+        let arguments = ["lab", "noise", "--cores", &core, "--for", "1s", "--json"];
+        let found: Value =
+            serde_json::from_str(&behind_hogs(&bench, &tidings, &arguments)).expect("a result");
+        shares[1].push(number(&found["probes"][0]["lost_share"]));
+    }
+    ended(hog);
+    // Each one's own differences between rounds are the floor, below which none can be told.
+    let floors = shares.iter_mut().map(|own: &mut Vec<f64>| {
+        own.sort_by(f64::total_cmp);
+        own[ROUNDS - 1] - own[0]
+    });
+    let floor = floors.fold(TURN, f64::max);
+    let apart = (shares[1][ROUNDS / 2] - shares[0][ROUNDS / 2]).abs();
+    assert!(apart <= floor, "by spin and by FTQ: {shares:?}");
+    assert!(shares.iter().all(|own| own[0] > 0.1), "the hog takes a sixth: {shares:?}");
 }
 
 #[test]
@@ -206,14 +249,10 @@ fn a_hog_makes_a_result_differ() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let bench = Bench::new();
     let (program, core) = (compile(&bench, "planter", HOG), core());
-    let arguments = |output| ["--cores", &core, "--for", "6s", "--output", output];
-    // Before all ordinary tasks and behind the hogs, so that nothing else of this machine counts.
+    let tidings = tidings_experiment::agents::programs().join("tidings");
     let measured = |output| {
-        let tidings = tidings_experiment::agents::programs().join("tidings");
-        let mut command = Command::new("chrt");
-        command.args(["-f", "1"]).arg(tidings).args(["lab", "noise"]).args(arguments(output));
-        let done = command.current_dir(bench.file(".")).output().expect("there is a chrt");
-        assert_eq!(code(&done), Some(0), "{}", said(&done));
+        let arguments = ["lab", "noise", "--cores", &core, "--for", "6s", "--output", output];
+        behind_hogs(&bench, &tidings, &arguments);
     };
     let one = planted(&program, &core, "another-hog");
     measured("one");
@@ -290,7 +329,7 @@ fn what_cannot_be_measured_is_refused_before_anything_runs() {
     let bench = Bench::new();
     for (arguments, wanted) in [
         (&["--cores", "1000"][..], "no core 1000 is online here, but 0"),
-        (&["--cores", "a"], "write numbers and ranges"),
+        (&["--cores", "a"], "neither core numbers"),
         (&["--for", "2h"], "--for: 7200s is not from 1s to 3600s"),
         (&["--quantum", "1us"], "--quantum: 1µs is not from"),
         (&["--work", "0"], "--work: 0 is not from"),
@@ -301,6 +340,33 @@ fn what_cannot_be_measured_is_refused_before_anything_runs() {
         assert_eq!(code(&output), Some(2), "{arguments:?}: {}", said(&output));
         assert!(said(&output).contains(wanted), "{arguments:?}: {}", said(&output));
         assert!(!bench.file("refused").exists(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_kernel_without_osnoise_and_a_machine_without_roles_say_so() {
+    let bench = Bench::new();
+    let core = core();
+    let asked = |words: &[&str]| {
+        let all = ["lab", "noise", "--cores", &core, "--for", "1s", "--output", "asked"];
+        bench.tidings(&[&all[..], words].concat())
+    };
+    let output = asked(&["--attribution", "osnoise"]);
+    match code(&output) {
+        Some(0) => assert_eq!(result(&bench.file("asked"))["attribution"]["by"], "osnoise"),
+        other => {
+            assert_eq!(other, Some(2), "{}", said(&output));
+            assert!(said(&output).contains("--attribution osnoise: "), "{}", said(&output));
+            assert!(said(&output).contains("takes CONFIG_OSNOISE_TRACER"), "{}", said(&output));
+        }
+    }
+    let output = asked(&["--unpinned", "--attribution", "osnoise"]);
+    assert_eq!(code(&output), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("that is not pinned"), "{}", said(&output));
+    if !Path::new("/var/lib/tidings/cores/journal").exists() {
+        let output = asked(&["--role", "application"]);
+        assert_eq!(code(&output), Some(4), "{}", said(&output));
+        assert!(said(&output).contains("no roles are set here"), "{}", said(&output));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::CoresError;
-use crate::journal::{self, Change};
+use crate::journal::{self, Change, Header};
 use crate::machine::Machine;
 use crate::set::CoreSet;
 use crate::tasks;
@@ -25,14 +25,12 @@ const NAMES: usize = 5;
 /// # Errors
 /// [`CoresError`] if no roles are set, or the system rejects it.
 pub fn enter(machine: &dyn Machine, folder: &Path, role: Role) -> Result<CoreSet, CoresError> {
-    let (header, changes) = journal::read(folder)?.ok_or(CoresError::NotApplied)?;
-    if !changes.contains(&Change::Complete) {
-        return Err(CoresError::Applied { path: journal::path(folder) });
-    }
-    let (cores, group) = match role {
-        Role::Application => (header.application, header.way.application()),
-        Role::Service => (header.service, header.way.service()),
+    let header = standing(folder)?;
+    let group = match role {
+        Role::Application => header.way.application(),
+        Role::Service => header.way.service(),
     };
+    let cores = of(&header, role);
     let refused = |path: &str| {
         let path = path.to_owned();
         move |source| CoresError::Knob {
@@ -48,6 +46,30 @@ pub fn enter(machine: &dyn Machine, folder: &Path, role: Role) -> Result<CoreSet
     }
     machine.set_affinity(0, &cores).map_err(refused("the affinity"))?;
     Ok(cores)
+}
+
+/// The cores of a role.
+///
+/// # Errors
+/// [`CoresError`] if no roles are set.
+pub fn cores(folder: &Path, role: Role) -> Result<CoreSet, CoresError> {
+    Ok(of(&standing(folder)?, role))
+}
+
+/// Whose roles are set, if all of it was done.
+fn standing(folder: &Path) -> Result<Header, CoresError> {
+    let (header, changes) = journal::read(folder)?.ok_or(CoresError::NotApplied)?;
+    if changes.contains(&Change::Complete) {
+        return Ok(header);
+    }
+    Err(CoresError::Applied { path: journal::path(folder) })
+}
+
+fn of(header: &Header, role: Role) -> CoreSet {
+    match role {
+        Role::Application => header.application.clone(),
+        Role::Service => header.service.clone(),
+    }
 }
 
 /// Fails if an ordinary task but this one may run on one of these cores: before one that never

@@ -21,8 +21,13 @@ pub enum NoiseError {
     #[error("{0}")]
     Machine(String),
     /// The tracepoints that were asked for cannot be had. Nothing was run.
-    #[error("--attribution tracepoints: {0}; without the option /proc is used")]
-    Trace(String),
+    #[error("--attribution {asked}: {reason}; without the option the best there is names gaps")]
+    Trace {
+        /// What was asked for.
+        asked: &'static str,
+        /// Why not.
+        reason: String,
+    },
     /// A file cannot be written.
     #[error(
         "{}: {source}; what was measured before is kept: make room, then give the command again",
@@ -66,7 +71,7 @@ impl NoiseError {
         match self {
             Self::Option { .. }
             | Self::Machine(_)
-            | Self::Trace(_)
+            | Self::Trace { .. }
             | Self::Result { .. }
             | Self::NothingToCompare(_) => 2,
             Self::Stopped { signal, .. } => 128 + u8::try_from(*signal).unwrap_or(0),

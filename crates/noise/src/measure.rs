@@ -13,22 +13,25 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use rustix::thread::gettid;
+use tidings_cores::CoreSet;
+use tidings_cores::enter::{Role, enter};
+use tidings_cores::here::{Here, bind};
 use tidings_experiment::conduct::Watcher;
 
 use crate::clock::now_ns;
 use crate::counters::{Counters, Counts, Thread};
 use crate::files::{self, Files};
-use crate::machine::{allowed, is_guest, listed, online, stay_on};
+use crate::machine::{allowed, is_guest, online};
 use crate::naming::name;
 use crate::probe::{Loop, Own, Queues, run, usual_step_ns};
 use crate::result::{Attributed, Kernel, Outcome, Probe};
 use crate::samples::{Gap, NO_CORE, NamedGap, Quantum};
-use crate::settings::{Attribution, Method, Settings};
+use crate::settings::{Attribution, Method, Settings, Way};
 use crate::source::{Kind, Names, SourceId};
 use crate::summary::{Summary, share_of};
 use crate::timeline::Timeline;
 use crate::trace::Event;
-use crate::trace::tracefs::Tracer;
+use crate::trace::tracefs::{By, Tracer};
 use crate::{NoiseError, result};
 
 /// Samples that a queue holds: some seconds of quanta of a millisecond.
@@ -91,22 +94,31 @@ pub fn measure(
         stop.store(true, Ordering::Relaxed);
         outcome
     });
-    let _ = stay_on(&home);
+    let _ = bind(&home);
     outcome
 }
 
 /// The tracer, or why there is none.
 fn tracer(settings: &Settings) -> Result<(Option<Tracer>, Option<String>), NoiseError> {
-    if settings.attribution == Attribution::Proc {
-        return Ok((None, Some("as asked".to_owned())));
-    }
     let cores = if settings.is_pinned { settings.cores.clone() } else { online()? };
-    match Tracer::begin(&cores) {
-        Ok(tracer) => Ok((Some(tracer), None)),
-        Err(reason) if settings.attribution == Attribution::Tracepoints => {
-            Err(NoiseError::Trace(reason))
+    let osnoise = || {
+        if settings.is_pinned {
+            Tracer::begin(&cores, By::Osnoise)
+        } else {
+            Err("it does not say where a probe runs that is not pinned".to_owned())
         }
-        Err(reason) => Ok((None, Some(reason))),
+    };
+    let tracepoints = || Tracer::begin(&cores, By::Tracepoints);
+    let (asked, tracer) = match settings.attribution {
+        Attribution::Proc => return Ok((None, Some("as asked".to_owned()))),
+        Attribution::Osnoise => ("osnoise", osnoise()),
+        Attribution::Tracepoints => ("tracepoints", tracepoints()),
+        Attribution::Auto => ("auto", osnoise().or_else(|_| tracepoints())),
+    };
+    match tracer {
+        Ok(tracer) => Ok((Some(tracer), None)),
+        Err(reason) if settings.attribution == Attribution::Auto => Ok((None, Some(reason))),
+        Err(reason) => Err(NoiseError::Trace { asked, reason }),
     }
 }
 
@@ -119,8 +131,8 @@ fn conduct<'scope>(
     stop: &'scope AtomicBool,
 ) -> Result<Outcome, NoiseError> {
     let (mut seats, mut ready) = (Vec::new(), Vec::new());
-    for place in 0..settings.cores.len() {
-        let (seat, probe) = begin(settings, folder, place, scope, stop)?;
+    for (place, core) in settings.cores.iter().enumerate() {
+        let (seat, probe) = begin(settings, folder, (place, core), scope, stop)?;
         seats.push(seat);
         ready.push(probe);
     }
@@ -155,21 +167,20 @@ fn conduct<'scope>(
 fn begin<'scope>(
     settings: &'scope Settings,
     folder: &Path,
-    place: usize,
+    (place, core): (usize, u32),
     scope: &'scope Scope<'scope, '_>,
     stop: &'scope AtomicBool,
 ) -> Result<(Seat, Ready<'scope>), NoiseError> {
-    let core = settings.cores[place];
     let pinned = settings.is_pinned.then_some(core);
-    let files = Files::make(folder, &place_name(settings, place), pinned.unwrap_or(NO_CORE))?;
+    let files = Files::make(folder, &place_name(pinned, place), pinned.unwrap_or(NO_CORE))?;
     let (quanta_in, quanta) = sync_channel(QUEUE);
     let (gaps_in, gaps) = sync_channel(QUEUE);
     let (thread_in, thread) = sync_channel(1);
     let (start, started) = sync_channel::<u64>(1);
-    let cores = pinned.map_or(settings.cores.clone(), |core| vec![core]);
+    let cores = pinned.map_or(settings.cores.clone(), |core| CoreSet::from_iter([core]));
     let body = move || {
         let thread = gettid().as_raw_nonzero().get() as u32;
-        let placed = stay_on(&cores).map(|()| thread);
+        let placed = sit(&settings.way, &cores).map(|()| thread);
         let is_placed = placed.is_ok();
         let step_ns = usual_step_ns(settings.method);
         thread_in.send(placed).ok()?;
@@ -189,7 +200,7 @@ fn begin<'scope>(
     let refused = |error: String| NoiseError::Machine(format!("core {core}: no probe: {error}"));
     let handle = builder.spawn_scoped(scope, body).map_err(|error| refused(error.to_string()))?;
     let thread = thread.recv().map_err(|error| refused(error.to_string()))?;
-    let thread = thread.map_err(|error| refused(error.to_string()))?;
+    let thread = thread.map_err(refused)?;
     let duration_ns = nanoseconds(settings.duration);
     let seat = Seat {
         core: pinned,
@@ -205,21 +216,24 @@ fn begin<'scope>(
     Ok((seat, Ready { handle, start }))
 }
 
+/// The calling thread takes its place on these cores.
+fn sit(way: &Way, cores: &CoreSet) -> Result<(), String> {
+    if let Way::Application(folder) = way {
+        enter(&Here, folder, Role::Application).map_err(|error| error.to_string())?;
+    }
+    bind(cores).map_err(|error| error.to_string())
+}
+
 /// The calling thread leaves the cores that are measured, if there are others; which it has.
 fn step_aside(settings: &Settings) -> Result<Option<String>, NoiseError> {
-    let mut others = allowed()?;
-    others.retain(|core| !settings.cores.contains(core));
-    let has_gone = !others.is_empty() && stay_on(&others).is_ok();
-    Ok(has_gone.then(|| listed(&others)))
+    let others = allowed()?.without(&settings.cores);
+    let has_gone = !others.is_empty() && bind(&others).is_ok();
+    Ok(has_gone.then(|| others.to_string()))
 }
 
 /// How the files of a probe are called.
-fn place_name(settings: &Settings, place: usize) -> String {
-    if settings.is_pinned {
-        format!("core-{}", settings.cores[place])
-    } else {
-        format!("probe-{place}")
-    }
+fn place_name(core: Option<u32>, place: usize) -> String {
+    core.map_or_else(|| format!("probe-{place}"), |core| format!("core-{core}"))
 }
 
 fn nanoseconds(duration: Duration) -> u64 {
@@ -318,7 +332,7 @@ impl Keeper {
         }
         let mut probes = Vec::new();
         for (place, (seat, own)) in self.seats.iter_mut().zip(own).enumerate() {
-            let files = files::names(&place_name(settings, place));
+            let files = files::names(&place_name(seat.core, place));
             let is_traced = self.tracer.is_some();
             probes.push(seat.probe(settings, own, counted, is_traced, &mut self.names, files));
         }
@@ -337,7 +351,7 @@ impl Keeper {
             signal,
             guest: is_guest(),
             attribution: Attributed {
-                by: if self.tracer.is_some() { "tracepoints" } else { "proc" }.to_owned(),
+                by: self.tracer.as_ref().map_or("proc", Tracer::word).to_owned(),
                 reason: self.reason,
                 events: self.tracer.as_ref().map_or(Vec::new(), |own| own.events.clone()),
                 missed: self.tracer.as_ref().map_or(0, |own| own.missed),
@@ -398,12 +412,12 @@ impl Seat {
         let of_core = |tables: &BTreeMap<u32, Counts>| {
             self.core.and_then(|core| tables.get(&core).cloned()).unwrap_or_default()
         };
-        let steal = |core: &u32| counted.steal_ns.get(core).copied().unwrap_or(0);
-        let steal_ns = match &self.core {
+        let steal = |core: u32| counted.steal_ns.get(&core).copied().unwrap_or(0);
+        let steal_ns = match self.core {
             Some(core) => steal(core),
             // Of probes that move each has the mean.
             None => {
-                settings.cores.iter().map(steal).sum::<u64>() / settings.cores.len().max(1) as u64
+                settings.cores.iter().map(steal).sum::<u64>() / settings.cores.count().max(1) as u64
             }
         };
         Kernel {

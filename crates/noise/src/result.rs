@@ -53,7 +53,7 @@ pub struct Outcome {
 /// Who named the gaps.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Attributed {
-    /// `tracepoints` or `proc`.
+    /// `osnoise`, `tracepoints` or `proc`.
     pub by: String,
     /// Why not by anything better.
     pub reason: Option<String>,

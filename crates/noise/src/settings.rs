@@ -1,12 +1,12 @@
 //! What is measured, and its bounds.
 
-use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
+
+use tidings_cores::CoreSet;
 
 use crate::NoiseError;
 
-/// The highest number of a core that the system's masks of the probe hold.
-pub const MOST_CORES: u32 = 1_024;
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(3_600);
 const QUANTUM: [Duration; 2] = [Duration::from_micros(100), Duration::from_secs(1)];
@@ -38,12 +38,23 @@ impl Method {
 /// Who is to name the gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attribution {
-    /// Tracepoints where they can be had, else /proc.
+    /// Osnoise where it can be had, else tracepoints, else /proc.
     Auto,
+    /// The kernel's tracer osnoise or nothing.
+    Osnoise,
     /// Tracepoints or nothing.
     Tracepoints,
     /// Differences of what /proc counts.
     Proc,
+}
+
+/// How a probe gets to its core. The thread that keeps samples stays where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By its affinity.
+    Affinity,
+    /// As a program in the role `application` does, by the journal of `tidings cores` in a folder.
+    Application(PathBuf),
 }
 
 /// What is measured.
@@ -60,11 +71,13 @@ pub struct Settings {
     /// What is taken at least in a gap.
     pub threshold: Duration,
     /// The cores, each with a probe.
-    pub cores: Vec<u32>,
+    pub cores: CoreSet,
     /// Whether each probe stays on its core.
     pub is_pinned: bool,
     /// Who names the gaps.
     pub attribution: Attribution,
+    /// How a probe gets to its core.
+    pub way: Way,
 }
 
 impl Settings {
@@ -94,37 +107,9 @@ fn within(option: &'static str, value: Duration, bounds: [Duration; 2]) -> Resul
     Ok(())
 }
 
-/// The cores of a list as the kernel writes it, `0,2-5`, in order, each once.
-///
-/// # Errors
-/// What is wrong with the list.
-pub fn cores_of(list: &str) -> Result<Vec<u32>, String> {
-    let mut cores = BTreeSet::new();
-    for part in list.trim().split(',') {
-        let (from, to) = part.split_once('-').unwrap_or((part, part));
-        let number = |text: &str| text.trim().parse::<u32>().ok();
-        let (Some(from), Some(to)) = (number(from), number(to)) else {
-            return Err(format!("`{part}` is no core: write numbers and ranges, as in 0,2-5"));
-        };
-        if from > to || to >= MOST_CORES {
-            return Err(format!("`{part}` is no range of cores below {MOST_CORES}"));
-        }
-        cores.extend(from..=to);
-    }
-    Ok(cores.into_iter().collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lists_of_cores_are_those_of_the_kernel() {
-        assert_eq!(cores_of("0,2-4,3\n"), Ok(vec![0, 2, 3, 4]));
-        for wrong in ["", "a", "1-", "3-1", "0-99999999", "-1", "4294967295"] {
-            cores_of(wrong).expect_err(wrong);
-        }
-    }
 
     #[test]
     fn what_is_out_of_bounds_is_refused_with_the_bounds() {
@@ -134,9 +119,10 @@ mod tests {
             quantum: Duration::from_millis(1),
             work_units: 10_000,
             threshold: Duration::from_nanos(500),
-            cores: vec![0],
+            cores: CoreSet::from_iter([0]),
             is_pinned: true,
             attribution: Attribution::Auto,
+            way: Way::Affinity,
         };
         right.check().expect("all within");
         let long = Settings { duration: Duration::from_secs(3_601), ..right.clone() };

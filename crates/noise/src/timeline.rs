@@ -80,6 +80,24 @@ impl Seat {
             _ => self.segments.push_back(segment),
         }
     }
+
+    /// Gives a source so much time up to `end_ns`, where nobody else has it. What interrupted the
+    /// source is there already, and in between is what the source had.
+    fn fill(&mut self, source: SourceId, mut end_ns: u64, length_ns: u64) {
+        let (mut left_ns, mut at) = (length_ns, self.segments.len());
+        while left_ns > 0 && self.segments.len() < MOST_SEGMENTS {
+            let before = at.checked_sub(1).map(|place| self.segments[place]);
+            let taken_ns = before.map_or(0, |before| before.end_ns);
+            let begin_ns = end_ns.saturating_sub(left_ns).max(taken_ns);
+            if begin_ns < end_ns {
+                self.segments.insert(at, Segment { begin_ns, end_ns, source });
+                left_ns -= end_ns - begin_ns;
+            }
+            let Some(before) = before else { return };
+            end_ns = end_ns.min(before.begin_ns);
+            at -= 1;
+        }
+    }
 }
 
 /// What is known of a core.
@@ -133,6 +151,12 @@ impl Timeline {
             (own.current, own.served) = (None, Vec::new());
             return;
         }
+        if let What::Net(..) | What::Ran(..) | What::Fault = what {
+            // They say what was, not what is.
+            self.settle(current, core, at_ns);
+            self.mark(core, current, at_ns, what);
+            return;
+        }
         if own.current.is_none_or(|(thread, _)| thread != current) {
             own.current = Some((current, nameless));
         }
@@ -141,7 +165,7 @@ impl Timeline {
             What::Enter(_) => own.served.clear(),
             What::Leave => drop(own.served.pop()),
             What::Switch(next, source) => own.current = Some((next, source)),
-            What::Served(..) | What::Fault | What::Missed => {}
+            What::Served(..) | What::Net(..) | What::Ran(..) | What::Fault | What::Missed => {}
         }
         self.settle(current, core, at_ns);
         if let What::Switch(next, _) = what {
@@ -187,6 +211,10 @@ impl Timeline {
                     let after = seat.segments.back().map_or(begin_ns, |last| last.end_ns);
                     let begin_ns = begin_ns.max(after);
                     seat.take(Segment { begin_ns, end_ns: at_ns, source }, unknown);
+                }
+                What::Net(source, length_ns) => seat.fill(source, at_ns, length_ns),
+                What::Ran(thread, source, length_ns) if thread != seat.thread => {
+                    seat.fill(source, at_ns, length_ns);
                 }
                 _ => {}
             }
@@ -285,6 +313,27 @@ mod tests {
             (11, 30, sources.hog),
         ];
         assert_eq!(told(&mut timeline), wanted);
+    }
+
+    #[test]
+    fn net_durations_fill_what_others_left_and_a_probe_takes_nothing_from_itself() {
+        let (mut timeline, sources, _) = made();
+        timeline.add(event(50, 0, PROBE, What::Ran(PROBE, sources.probe, 40)));
+        // The hog ran from 50 to 100, but for ticks from 60 to 62 and from 80 to 85.
+        timeline.add(event(62, 0, 7, What::Net(sources.tick, 2)));
+        timeline.add(event(85, 0, 7, What::Net(sources.tick, 5)));
+        timeline.add(event(100, 0, 7, What::Ran(7, sources.hog, 43)));
+        timeline.close_all(200);
+        let wanted = [
+            (50, 60, sources.hog),
+            (60, 62, sources.tick),
+            (62, 80, sources.hog),
+            (80, 85, sources.tick),
+            (85, 100, sources.hog),
+        ];
+        assert_eq!(told(&mut timeline), wanted);
+        timeline.add(event(7, 0, PROBE, What::Net(sources.tick, 900)));
+        assert_eq!(told(&mut timeline)[0], (0, 7, sources.tick), "no further than the beginning");
     }
 
     #[test]

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Map, json};
+use tidings_cores::{CoreSet, enter, journal};
 use tidings_experiment::manifest::Table;
 use tidings_noise::NoiseError;
 use tidings_noise::comparison::{self, Difference, Measure};
 use tidings_noise::machine;
 use tidings_noise::measure::measure;
 use tidings_noise::result::{FILE, Outcome, Probe, Taken};
-use tidings_noise::settings::{Attribution, Method, Settings, cores_of};
+use tidings_noise::settings::{Attribution, Method, Settings, Way};
 
 use super::screen::Screen;
 use crate::table::{Align, render};
@@ -29,8 +30,11 @@ const OWN_SHARE: f64 = 0.001;
 #[derive(Debug, Args)]
 pub(super) struct Options {
     /// The cores to measure, all at once, as in 0,2-5 [default: all that may be used]
-    #[arg(long, value_name = "LIST", value_parser = cores)]
-    cores: Option<Cores>,
+    #[arg(long, value_name = "LIST")]
+    cores: Option<CoreSet>,
+    /// Take the cores of a role, as tidings cores run does; the thread that keeps samples does not
+    #[arg(long, value_name = "ROLE")]
+    role: Option<Named>,
     /// Let the kernel move the probes, one for each core, among these cores
     #[arg(long)]
     unpinned: bool,
@@ -40,7 +44,7 @@ pub(super) struct Options {
     duration: Duration,
     /// What a quantum is: fixed time (ftq), fixed work (fwq), or fixed time without work (gaps)
     #[arg(long, value_name = "METHOD", default_value = "ftq")]
-    method: Way,
+    method: Quanta,
     /// The length of a quantum of fixed time
     #[arg(long, value_name = "TIME", default_value = "1ms")]
     #[arg(value_parser = humantime::parse_duration)]
@@ -52,7 +56,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "TIME", default_value = "500ns")]
     #[arg(value_parser = humantime::parse_duration)]
     threshold: Duration,
-    /// Who names the gaps: the kernel's tracepoints (root), what /proc counts, or the best there is
+    /// Who names the gaps: the kernel's tracer osnoise, its tracepoints (both: root), what /proc
+    /// counts, or the best there is
     #[arg(long, value_name = "BY", default_value = "auto")]
     attribution: By,
     /// The folder for the result and the raw samples
@@ -63,16 +68,14 @@ pub(super) struct Options {
     json: bool,
 }
 
-/// A list of cores.
-#[derive(Clone, Debug)]
-struct Cores(Vec<u32>);
-
-fn cores(text: &str) -> Result<Cores, String> {
-    cores_of(text).map(Cores)
+/// A role by name.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Named {
+    Application,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Way {
+enum Quanta {
     Ftq,
     Fwq,
     Gaps,
@@ -81,28 +84,39 @@ enum Way {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum By {
     Auto,
+    Osnoise,
     Tracepoints,
     Proc,
 }
 
 pub(super) fn run(options: &Options) -> Result<(), Failure> {
+    let (way, allowed) = match options.role {
+        None => (Way::Affinity, machine::allowed()?),
+        Some(Named::Application) => {
+            let folder = PathBuf::from(journal::FOLDER);
+            let cores = enter::cores(&folder, enter::Role::Application)?;
+            (Way::Application(folder), cores)
+        }
+    };
     let settings = Settings {
         method: match options.method {
-            Way::Ftq => Method::Ftq,
-            Way::Fwq => Method::Fwq,
-            Way::Gaps => Method::Gaps,
+            Quanta::Ftq => Method::Ftq,
+            Quanta::Fwq => Method::Fwq,
+            Quanta::Gaps => Method::Gaps,
         },
         duration: options.duration,
         quantum: options.quantum,
         work_units: options.work,
         threshold: options.threshold,
-        cores: machine::chosen(options.cores.as_ref().map(|cores| cores.0.as_slice()))?,
+        cores: machine::chosen(options.cores.as_ref(), allowed)?,
         is_pinned: !options.unpinned,
         attribution: match options.attribution {
             By::Auto => Attribution::Auto,
+            By::Osnoise => Attribution::Osnoise,
             By::Tracepoints => Attribution::Tracepoints,
             By::Proc => Attribution::Proc,
         },
+        way,
     };
     settings.check()?;
     let table = Table::at(&options.output.join(FILE), &again(options), None);
@@ -131,7 +145,8 @@ fn again(options: &Options) -> String {
         value().map_or_else(String::new, |value| value.get_name().to_owned())
     };
     let mut words = vec!["tidings lab noise".to_owned()];
-    words.extend(options.cores.as_ref().map(|own| format!("--cores {}", machine::listed(&own.0))));
+    words.extend(options.cores.as_ref().map(|own| format!("--cores {own}")));
+    words.extend(options.role.map(|_| "--role application".to_owned()));
     words.extend(options.unpinned.then(|| "--unpinned".to_owned()));
     words.push(format!("--for {}", time(options.duration)));
     words.push(format!("--method {}", word(&|| options.method.to_possible_value())));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::event::{Event, What};
 use super::format::Format;
-use crate::source::{Kind, Names};
+use crate::source::{Kind, Names, SourceId};
 
 /// The tracepoints that must be there: without them little is named.
 pub const NEEDED: [(&str, &str); 5] = [
@@ -25,6 +25,15 @@ pub const WELCOME: [(&str, &str); 5] = [
     ("ipi", "ipi_exit"),
     ("irq_vectors", "*"),
 ];
+/// Those of the tracer osnoise, each with a net duration, that must be there.
+pub const NET: [(&str, &str); 4] = [
+    ("osnoise", "irq_noise"),
+    ("osnoise", "softirq_noise"),
+    ("osnoise", "nmi_noise"),
+    ("osnoise", "thread_noise"),
+];
+/// What is used beside them where it is.
+pub const BESIDE_NET: [(&str, &str); 1] = [("exceptions", "page_fault_user")];
 /// Of `irq_vectors`, the ends of names that say that an interrupt is served.
 pub const VECTOR_ENDS: [&str; 2] = ["_entry", "_exit"];
 
@@ -42,6 +51,10 @@ enum Meaning {
     Switch,
     Fault,
     Nmi,
+    NetIrq,
+    NetSoftirq,
+    NetNmi,
+    NetThread,
 }
 
 /// The decoder of all records of a buffer.
@@ -61,6 +74,10 @@ impl Decoder {
             ("exceptions", "page_fault_user") => Meaning::Fault,
             ("nmi", "nmi_handler") => Meaning::Nmi,
             ("ipi", "ipi_entry") => Meaning::Vector("between processors".to_owned()),
+            ("osnoise", "irq_noise") => Meaning::NetIrq,
+            ("osnoise", "softirq_noise") => Meaning::NetSoftirq,
+            ("osnoise", "nmi_noise") => Meaning::NetNmi,
+            ("osnoise", "thread_noise") => Meaning::NetThread,
             ("irq_vectors", name) => {
                 let [entry, exit] = VECTOR_ENDS;
                 match (name.strip_suffix(entry), name.strip_suffix(exit)) {
@@ -79,42 +96,60 @@ impl Decoder {
         let id = u16::from_le_bytes(record.get(..2)?.try_into().ok()?);
         let (meaning, format) = self.kinds.get(&id)?;
         let current = format.number(record, "common_pid")? as u32;
+        let number = |field: &str| format.number(record, field);
         let what = match meaning {
             Meaning::Irq => {
-                let name = format.text(record, "name")?;
-                What::Enter(if name.contains("timer") {
-                    names.id(Kind::Timer, "")
-                } else {
-                    let number = format.number(record, "irq")?;
-                    names.id(Kind::Interrupt, &format!("{number} {name}"))
-                })
+                What::Enter(interrupt(number("irq")?, &format.text(record, "name")?, names))
             }
             Meaning::Vector(vector) if vector == "local timer" => {
                 What::Enter(names.id(Kind::Timer, ""))
             }
             Meaning::Vector(vector) => What::Enter(names.id(Kind::Interrupt, vector)),
-            Meaning::Softirq => {
-                let number = format.number(record, "vec")? as usize;
-                What::Enter(names.id(Kind::Softirq, SOFTIRQS.get(number).unwrap_or(&"unnamed")))
-            }
+            Meaning::Softirq => What::Enter(softirq(number("vec")?, names)),
             Meaning::End => What::Leave,
             Meaning::Switch => {
-                let next = format.number(record, "next_pid")? as u32;
-                let name = if next == 0 {
-                    "idle: nothing was allowed to run".to_owned()
-                } else {
-                    format.text(record, "next_comm")?
-                };
-                What::Switch(next, names.id(Kind::Preemption, &name))
+                let next = number("next_pid")? as u32;
+                What::Switch(next, task(next, &format.text(record, "next_comm")?, names))
             }
             Meaning::Fault => What::Fault,
             Meaning::Nmi => {
-                let served_ns = format.number(record, "delta_ns")?;
+                let served_ns = number("delta_ns")?;
                 What::Served(names.id(Kind::Nmi, ""), served_ns)
+            }
+            Meaning::NetIrq => {
+                let source = interrupt(number("vector")?, &format.text(record, "desc")?, names);
+                What::Net(source, number("duration")?)
+            }
+            Meaning::NetSoftirq => {
+                What::Net(softirq(number("vector")?, names), number("duration")?)
+            }
+            Meaning::NetNmi => What::Net(names.id(Kind::Nmi, ""), number("duration")?),
+            Meaning::NetThread => {
+                let thread = number("pid")? as u32;
+                let source = task(thread, &format.text(record, "comm")?, names);
+                What::Ran(thread, source, number("duration")?)
             }
         };
         Some(Event { at_ns, core, current, what })
     }
+}
+
+/// An interrupt of a device by its number and name; timers by their kind alone.
+fn interrupt(number: u64, name: &str, names: &mut Names) -> SourceId {
+    if name.contains("timer") {
+        names.id(Kind::Timer, "")
+    } else {
+        names.id(Kind::Interrupt, &format!("{number} {name}"))
+    }
+}
+
+fn softirq(number: u64, names: &mut Names) -> SourceId {
+    names.id(Kind::Softirq, SOFTIRQS.get(number as usize).unwrap_or(&"unnamed"))
+}
+
+fn task(thread: u32, name: &str, names: &mut Names) -> SourceId {
+    let name = if thread == 0 { "idle: nothing was allowed to run" } else { name };
+    names.id(Kind::Preemption, name)
 }
 
 #[cfg(test)]

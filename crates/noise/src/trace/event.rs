@@ -24,6 +24,11 @@ pub enum What {
     Leave,
     /// It has served this for so long, until now.
     Served(SourceId, u64),
+    /// It has served this, for so long without what interrupted it, until now. Its beginning is not
+    /// an event.
+    Net(SourceId, u64),
+    /// This thread has run as long as that, likewise.
+    Ran(u32, SourceId, u64),
     /// Another thread is current from now on: which, and its name as a source.
     Switch(u32, SourceId),
     /// The current thread faulted on a page.

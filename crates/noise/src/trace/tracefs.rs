@@ -14,11 +14,14 @@ use std::process;
 
 use rustix::fs::OFlags;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+use tidings_cores::CoreSet;
 
-use super::decode::{Decoder, NEEDED, VECTOR_ENDS, WELCOME};
+use super::decode::{BESIDE_NET, Decoder, NEEDED, NET, VECTOR_ENDS, WELCOME};
 use super::event::{Event, What};
 use super::format::Format;
+use super::osnoise::{Lent, MARK};
 use super::page::{Layout, read};
+use super::text::{Refusal, said, text_of};
 use crate::source::Names;
 
 /// The beginning of the names of instances; the process's number follows.
@@ -28,11 +31,14 @@ const BUFFERS_KIB: [usize; 2] = [256 * 1_024, 8 * 1_024];
 /// Pages that are read of a core before the next is: one busy core must not starve the others.
 const PAGES_IN_TURN: usize = 4_096;
 
-/// What a format or a header has at most.
-const LONGEST_TEXT: usize = 64 * 1_024;
-
-/// Why there is no tracing, in words that name the remedy.
-pub type Refusal = String;
+/// What the kernel is to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Beginnings and ends, by raw tracepoints.
+    Tracepoints,
+    /// Net durations, by its tracer osnoise.
+    Osnoise,
+}
 
 /// The buffer of one core.
 #[derive(Debug)]
@@ -53,6 +59,8 @@ pub struct Tracer {
     pub events: Vec<String>,
     /// Pages before which events were lost, because they came faster than they were read.
     pub missed: u64,
+    /// The tracer osnoise, where it runs for this.
+    lent: Option<Lent>,
     /// The mount that `folder` is reached by.
     _mount: OwnedFd,
 }
@@ -62,7 +70,7 @@ impl Tracer {
     ///
     /// # Errors
     /// [`Refusal`].
-    pub fn begin(cores: &[u32]) -> Result<Self, Refusal> {
+    pub fn begin(cores: &CoreSet, by: By) -> Result<Self, Refusal> {
         let mount = mounted().map_err(|error| {
             format!("tracefs cannot be mounted ({error}): run as root, or with CAP_SYS_ADMIN")
         })?;
@@ -72,7 +80,12 @@ impl Tracer {
         let layout = Layout::parse(&header)
             .ok_or("events/header_page has an unknown form: not a kernel of 64 bits?")?;
         remove_left(&root);
-        let folder = root.join("instances").join(format!("{PREFIX}{}", process::id()));
+        let lent = match by {
+            By::Tracepoints => None,
+            By::Osnoise => Some(Lent::by(&root)?),
+        };
+        let mark = lent.as_ref().map_or("", Lent::mark);
+        let folder = root.join("instances").join(format!("{PREFIX}{}{mark}", process::id()));
         fs::create_dir(&folder).map_err(|error| said("instances", &error))?;
         let mut tracer = Self {
             page: vec![0; layout.page_bytes],
@@ -82,28 +95,41 @@ impl Tracer {
             buffers: Vec::new(),
             events: Vec::new(),
             missed: 0,
+            lent,
             _mount: mount,
         };
         tracer.set_up(cores)?;
         Ok(tracer)
     }
 
-    fn set_up(&mut self, cores: &[u32]) -> Result<(), Refusal> {
+    /// What names gaps by it.
+    pub fn word(&self) -> &'static str {
+        if self.lent.is_some() { "osnoise" } else { "tracepoints" }
+    }
+
+    fn set_up(&mut self, cores: &CoreSet) -> Result<(), Refusal> {
         let [all, one] = BUFFERS_KIB;
         self.write("tracing_on", "0")?;
         self.write("trace_clock", "mono")?;
-        self.write("buffer_size_kb", &(all / cores.len().max(1)).min(one).to_string())?;
-        self.write("tracing_cpumask", &mask(cores))?;
-        for (group, name) in NEEDED {
+        self.write("buffer_size_kb", &(all / cores.count().max(1)).min(one).to_string())?;
+        self.write("tracing_cpumask", &cores.mask())?;
+        let (needed, welcome) = match self.lent {
+            Some(_) => (&NET[..], &BESIDE_NET[..]),
+            None => (&NEEDED[..], &WELCOME[..]),
+        };
+        for (group, name) in needed {
             self.enable(group, name)?;
         }
-        for (group, name) in WELCOME.into_iter().filter(|(_, name)| *name != "*") {
-            let _ = self.enable(group, name); // not every kernel has it
+        for (group, name) in welcome {
+            let names = if *name == "*" { self.vectors() } else { vec![(*name).to_owned()] };
+            for name in names {
+                let _ = self.enable(group, &name); // not every kernel has it
+            }
         }
-        for name in self.vectors() {
-            let _ = self.enable("irq_vectors", &name);
+        if let Some(lent) = &self.lent {
+            lent.begin(&self.folder)?;
         }
-        for &core in cores {
+        for core in cores.iter() {
             let path = self.folder.join(format!("per_cpu/cpu{core}/trace_pipe_raw"));
             let nonblocking = OFlags::NONBLOCK.bits() as i32;
             let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path);
@@ -176,6 +202,9 @@ impl Drop for Tracer {
     fn drop(&mut self) {
         self.buffers.clear();
         let _ = self.write("tracing_on", "0");
+        if let Some(lent) = &self.lent {
+            lent.end(&self.folder);
+        }
         let _ = fs::remove_dir(&self.folder);
     }
 }
@@ -188,54 +217,20 @@ fn mounted() -> rustix::io::Result<OwnedFd> {
     fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 
-/// The text of a file of tracefs, read at once: of some, such as `events/header_page`, the kernel
-/// gives a reader with a small buffer the beginning only.
-fn text_of(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
-    let (mut buffer, mut bytes) = (vec![0; LONGEST_TEXT], Vec::new());
-    while bytes.len() < LONGEST_TEXT {
-        match file.read(&mut buffer)? {
-            0 => break,
-            more => bytes.extend(&buffer[..more]),
-        }
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
 /// Removes instances of processes that are no more.
 fn remove_left(root: &Path) {
     let entries = fs::read_dir(root.join("instances")).into_iter().flatten().flatten();
     for entry in entries {
         let name = entry.file_name().into_string().unwrap_or_default();
-        let process = name.strip_prefix(PREFIX).and_then(|number| number.parse::<u32>().ok());
+        let Some(number) = name.strip_prefix(PREFIX) else { continue };
+        let (number, has_mark) =
+            number.strip_suffix(MARK).map_or((number, false), |number| (number, true));
+        let process = number.parse::<u32>().ok();
         if process.is_some_and(|number| !Path::new(&format!("/proc/{number}")).exists()) {
-            let _ = fs::remove_dir(entry.path());
+            let is_gone = fs::remove_dir(entry.path()).is_ok();
+            if is_gone && has_mark {
+                Lent::give_back(root);
+            }
         }
-    }
-}
-
-fn said(place: &str, error: &io::Error) -> Refusal {
-    format!("tracefs {place}: {error}")
-}
-
-/// Cores as the kernel reads masks: groups of 32 in hexadecimal, the highest first.
-fn mask(cores: &[u32]) -> String {
-    let groups = cores.iter().max().map_or(1, |most| most / 32 + 1);
-    let group = |number: u32| {
-        let bits =
-            cores.iter().filter(|core| **core / 32 == number).map(|core| 1u32 << (core % 32));
-        format!("{:08x}", bits.fold(0, |all, bit| all | bit))
-    };
-    (0..groups).rev().map(group).collect::<Vec<_>>().join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn masks_have_groups_of_32_cores() {
-        assert_eq!(mask(&[0]), "00000001");
-        assert_eq!(mask(&[1, 33, 64]), "00000001,00000002,00000002");
     }
 }
