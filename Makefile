@@ -161,6 +161,7 @@ mpi: ## build gossip over MPI, and the shim that hides it, into target/mpi
 	$(CARGO) build --release --locked -p tidings-ffi
 	for mpicc in mpicc.openmpi mpicc.mpich smpicc; do \
 		mpi/build $$mpicc $(TARGET_DIR)/release/libtidings_node.a $(TARGET_DIR)/mpi || exit 1; \
+		mpi/characterize/build $$mpicc $(TARGET_DIR)/mpi || exit 1; \
 	done
 
 python: $(PYTHON_DIR)/.ready

@@ -236,6 +236,16 @@ static void set_width(TidingsWindow *window, const double *took_s, bool too_many
     window->report.width_s = fmin(fmax(width_s, LEAST_WIDTH_S), LARGEST_WIDTH_S);
 }
 
+/* Hands on the times of a repetition. */
+static void tell(const TidingsWindow *window, double own_s, double longest_s)
+{
+    const TidingsWindowOptions *options = &window->options;
+    if (options->each)
+        options->each(options->each_context, own_s, longest_s, window->warming);
+    else if (window->rank == 0)
+        tidings_scaling_value(window->function, "time", window->size, longest_s, "s");
+}
+
 /* Collects a batch: all ranks see the longest durations and delays, rank 0 writes. */
 static void take_batch(TidingsWindow *window)
 {
@@ -250,9 +260,10 @@ static void take_batch(TidingsWindow *window)
         if (spoilt || window->report.measured == window->wanted)
             continue;
         window->report.measured++;
-        if (window->rank == 0)
-            tidings_scaling_value(window->function, "time", window->size, all[at], "s");
+        tell(window, mine[at], all[at]);
     }
+    for (int at = 0; at < count && window->warming && window->options.each; at++)
+        tell(window, mine[at], all[at]);
     window->report.late += late;
     window->attempts += window->warming ? 0 : count;
     set_width(window, all, 4 * late > count);

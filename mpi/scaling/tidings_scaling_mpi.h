@@ -37,6 +37,10 @@ extern "C" {
 /* A clock in seconds that only goes forward; it need not agree with those of other ranks. */
 typedef double (*TidingsClock)(void *context);
 
+/* Takes the times of a repetition: those of this rank, and the longest of any. Called on every
+ * rank, between repetitions; of a warm-up, whose starts are not synchronised, with `warming`. */
+typedef void (*TidingsEach)(void *context, double own_s, double longest_s, bool warming);
+
 /* All 0, or NULL in the place of it: the default, which is in brackets. */
 typedef struct TidingsWindowOptions {
     TidingsClock clock; /* [MPI_Wtime] */
@@ -49,6 +53,8 @@ typedef struct TidingsWindowOptions {
     double spin_s;
     double late_s;     /* a start later than this invalidates the repetition [0.000005] */
     int most_attempts; /* repetitions tried for each that is wanted [20] */
+    TidingsEach each;  /* takes the times, in place of the file [rank 0 writes the longest] */
+    void *each_context;
 } TidingsWindowOptions;
 
 typedef struct TidingsWindow TidingsWindow;

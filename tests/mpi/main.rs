@@ -7,6 +7,7 @@ mod applications;
 mod beside;
 mod c_interface;
 mod callbacks;
+mod characterize;
 mod cost;
 mod differential;
 mod documented;

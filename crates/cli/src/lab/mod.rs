@@ -1,10 +1,11 @@
-//! `tidings lab`: what gossip costs an application that runs with it, and what the system takes
-//! from a core.
+//! `tidings lab`: what gossip costs an application that runs with it, what the system takes from a
+//! core, and what an MPI machine does under load.
 //!
 //! The method is a crate of its own (`tidings-overhead`). This module is its driver: it shows
 //! progress, turns the first signal into an end that leaves nothing running, and writes tables
 //! next to the campaign's journal.
 
+mod characterize;
 mod noise;
 mod screen;
 mod series;
@@ -36,9 +37,11 @@ Examples:
   tidings lab compare results-before results-after
   tidings lab series studies/overhead-simulated/torus-64.toml --only interval=4
   tidings lab noise --cores 1 --for 30s --output noise-before
+  tidings lab characterize --quick
   tidings lab compare noise-before noise-after
 docs/guides/first-campaign.md leads through a first campaign; docs/reference/lab.md describes the
-campaign file, the journal and the tables, docs/reference/noise.md the noise of a system.
+campaign file, the journal and the tables, docs/reference/noise.md the noise of a system,
+docs/reference/characterize.md what an MPI machine does under load.
 
 Codes of `tidings lab` besides those below:
   5    `compare` found a difference
@@ -72,6 +75,9 @@ enum Action {
     /// Measure what the system takes from cores, and name who takes it
     #[command(after_help = AFTER_HELP)]
     Noise(noise::Options),
+    /// Measure what an MPI machine does under load, and draw it
+    #[command(after_help = AFTER_HELP)]
+    Characterize(characterize::Options),
 }
 
 #[derive(Debug, Args)]
@@ -126,6 +132,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         Action::Table(options) if noise::is_result(&options.folder) => {
             noise::table(&options.folder, options.json)
         }
+        Action::Table(options) if characterize::is_result(&options.folder) => {
+            characterize::table(&options.folder, options.json)
+        }
         Action::Table(options) => {
             let (_, analysis) = analysis_of(&options.folder)?;
             show(&analysis, options.json)
@@ -133,9 +142,13 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         Action::Compare(options) if noise::is_result(&options.first) => {
             noise::compare(&options.first, &options.second, options.json)
         }
+        Action::Compare(options) if characterize::is_result(&options.first) => {
+            characterize::compare(&options.first, &options.second, options.json)
+        }
         Action::Compare(options) => comparison(options),
         Action::Series(options) => series::run(options),
         Action::Noise(options) => noise::run(options),
+        Action::Characterize(options) => characterize::run(options),
     }
 }
 

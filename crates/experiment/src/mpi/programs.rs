@@ -92,6 +92,19 @@ impl Mpi {
         self.built().join(format!("tidings-mpi-{name}.{}", self.name()))
     }
 
+    /// What measures a machine under load, built once for all tests of this process; beside it lies
+    /// the library that yields.
+    pub fn characterize(self) -> PathBuf {
+        static BUILT: [OnceLock<TempDir>; 5] = [const { OnceLock::new() }; 5];
+        let built = BUILT[self as usize].get_or_init(|| {
+            let directory = place();
+            let mut build = Command::new(root().join("mpi/characterize/build"));
+            done(build.arg(self.compiler("mpicc")).arg(directory.path()));
+            directory
+        });
+        built.path().join(format!("tidings-mpi-characterize.{}", self.name()))
+    }
+
     /// An application of others, `hpcc` or `lmp`: Debian's for Open MPI, and for MPICH one that a
     /// script makes.
     pub fn of_others(self, name: &str) -> PathBuf {

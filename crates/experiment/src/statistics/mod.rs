@@ -1,5 +1,5 @@
-//! The few statistics that the lab needs: a robust mean, its interval, two rank tests, one rule for
-//! many tests.
+//! The few statistics that the lab needs: a robust mean, its interval, two rank tests, where a
+//! sequence changes, one rule for many tests.
 //!
 //! Run times are skewed to the right: something disturbs, nothing hastens. Ratios of two runs are
 //! symmetrical but heavy-tailed (those of a run to a mean of two are not), so the centre is the
@@ -9,10 +9,12 @@
 //! go by ranks: neither supposes a distribution.
 
 mod bootstrap;
+mod change;
 mod many;
 mod ranks;
 
 pub use bootstrap::{CONFIDENCE, Interval, bootstrap, bootstrap_difference};
+pub use change::change_point;
 pub use many::{Judged, Tested, holm, judge};
 pub use ranks::{aligned_ranks, aligned_ranks_least, mann_whitney};
 

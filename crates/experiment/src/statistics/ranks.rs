@@ -71,7 +71,7 @@ pub fn mann_whitney(values: &[f64], others: &[f64]) -> f64 {
 
 /// The rank of each value, from 1, the mean rank where values are equal; and the sum of t³ − t over
 /// groups of t equal values.
-fn ranked(values: &[f64]) -> (Vec<f64>, f64) {
+pub(super) fn ranked(values: &[f64]) -> (Vec<f64>, f64) {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_unstable_by(|&a, &b| values[a].total_cmp(&values[b]));
     let (mut ranks, mut ties, mut before) = (vec![0.0; values.len()], 0.0, 0.0);

@@ -1,0 +1,183 @@
+//! Two characterisations beside each other: is one machine, or one day, slower than another?
+//!
+//! Samples of a run depend on each other: where its processes came to lie is the same for all. So a
+//! run is one value: for each test and variant the mean, over all sizes that both have, of the
+//! logarithm of its times. Mann and Whitney's test compares the runs, Holm's rule adjusts it for
+//! all tests, and the bootstrap's interval of the difference must not hold zero.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use tidings_experiment::ExperimentError;
+use tidings_experiment::statistics::{
+    CONFIDENCE, Interval, bootstrap_difference, holm, mann_whitney,
+};
+
+use crate::point::{Key, Point};
+
+/// A test and variant of both.
+#[derive(Clone, Debug, Serialize)]
+pub struct Difference {
+    /// The machine's name in its series, the same in both.
+    pub machine: String,
+    /// Ranks of the runs.
+    pub ranks: u32,
+    /// The test.
+    pub test: String,
+    /// The line in its figure.
+    pub variant: String,
+    /// Places on that line that both have.
+    pub places: usize,
+    /// Runs of each.
+    pub runs: [usize; 2],
+    /// How much longer the second takes, as a share of the first; 0.01 is one per cent.
+    pub change: Option<Interval>,
+    /// The p of the rank test.
+    pub p: f64,
+    /// The same, adjusted.
+    pub p_holm: f64,
+    /// Whether they differ.
+    pub differs: bool,
+}
+
+/// A line of a figure on a machine.
+type LineKey = (String, u32, String, String);
+
+fn line_of(key: &Key) -> LineKey {
+    (key.machine.clone(), key.ranks, key.test.clone(), key.variant.clone())
+}
+
+/// Compares the second characterisation with the first.
+///
+/// # Errors
+/// [`ExperimentError::NothingToCompare`] if they have no line in common, or too few runs that
+/// count.
+pub fn compare(first: &[Point], second: &[Point]) -> Result<Vec<Difference>, ExperimentError> {
+    let keys = |points: &[Point]| points.iter().map(|own| own.key.clone()).collect::<BTreeSet<_>>();
+    let both: BTreeSet<Key> = keys(first).intersection(&keys(second)).cloned().collect();
+    let [first, second] = [first, second].map(|points| values(points, &both));
+    let mut differences: Vec<Difference> = Vec::new();
+    for (line, one) in &first {
+        let Some(other) = second.get(line) else { continue };
+        let places = both.iter().filter(|key| line_of(key) == *line).count();
+        differences.push(difference(line, places, one, other));
+    }
+    let runs = differences.iter().map(|own| own.runs[0].min(own.runs[1])).max();
+    match runs {
+        None => Err(ExperimentError::NothingToCompare(
+            "the two have no test, machine and number of ranks in common: compare two of one \
+             series"
+                .to_owned(),
+        )),
+        Some(runs) if least_p(runs) * differences.len() as f64 > 1.0 - CONFIDENCE => {
+            Err(ExperimentError::NothingToCompare(format!(
+                "{runs} runs of each test count on both sides, with which none of {} lines could \
+                 differ: measure on a quiet machine, or write more values of `run` into the series",
+                differences.len()
+            )))
+        }
+        Some(_) => Ok(adjusted(differences)),
+    }
+}
+
+/// The least p that two samples of so many runs can have: all of one above all of the other.
+fn least_p(runs: usize) -> f64 {
+    let orders: f64 = (1..=runs).map(|at| (runs + at) as f64 / at as f64).product();
+    (2.0 / orders).min(1.0)
+}
+
+fn adjusted(mut differences: Vec<Difference>) -> Vec<Difference> {
+    let p: Vec<f64> = differences.iter().map(|own| own.p).collect();
+    for (own, p_holm) in differences.iter_mut().zip(holm(&p)) {
+        let excludes_zero = own.change.is_some_and(|change| change.low * change.high > 0.0);
+        own.p_holm = p_holm;
+        own.differs = p_holm <= 1.0 - CONFIDENCE && excludes_zero;
+    }
+    differences
+}
+
+/// The value of each run of each line, over the places that both have. A point of which busy runs
+/// only are left counts for none.
+fn values(points: &[Point], both: &BTreeSet<Key>) -> BTreeMap<LineKey, Vec<f64>> {
+    let mut lines: BTreeMap<LineKey, Vec<&Point>> = BTreeMap::new();
+    for point in points.iter().filter(|point| both.contains(&point.key)) {
+        lines.entry(line_of(&point.key)).or_default().push(point);
+    }
+    let of_line = |points: Vec<&Point>| {
+        let clean = points.iter().all(|point| !point.busy);
+        let runs = points.iter().map(|point| point.of_runs.len()).min().unwrap_or(0);
+        let mean = |run: usize| {
+            let logs = points.iter().map(|point| point.of_runs[run].ln());
+            logs.sum::<f64>() / points.len() as f64
+        };
+        (0..if clean { runs } else { 0 }).map(mean).collect()
+    };
+    lines.into_iter().map(|(line, points)| (line, of_line(points))).collect()
+}
+
+fn difference(line: &LineKey, places: usize, one: &[f64], other: &[f64]) -> Difference {
+    let single = |values: &[f64]| values.iter().map(|&value| vec![value]).collect::<Vec<_>>();
+    let (machine, ranks, test, variant) = line.clone();
+    let change = bootstrap_difference(&single(other), &single(one));
+    Difference {
+        machine,
+        ranks,
+        test,
+        variant,
+        places,
+        runs: [one.len(), other.len()],
+        change: change.map(|change| change.map(|log| log.exp() - 1.0)),
+        p: mann_whitney(other, one),
+        p_holm: 1.0,
+        differs: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::point::characterisation;
+    use crate::point::tests::{record, series};
+
+    /// Twelve runs, each of which is slower or faster than the others by up to 2 %.
+    fn runs(seed: u32, slower: f64, others_share: f64) -> Vec<Point> {
+        let run = |at: u32| {
+            let luck = 1.0 + 0.02 * f64::from((at * 37 + seed * 101) % 61) / 61.0;
+            let rows = [
+                ("latency", "in cache", 8, 0, luck * slower * 1e-6),
+                ("latency", "in cache", 64, 0, luck * slower * 2e-6),
+                ("bandwidth", "in cache", 64, 0, luck * 1e-6),
+            ];
+            record(&rows, others_share)
+        };
+        characterisation(&series(), &(0..12).map(run).collect::<Vec<_>>()).points
+    }
+
+    #[test]
+    fn a_tenth_slower_is_found_and_nothing_else() {
+        let differences = compare(&runs(1, 1.0, 0.0), &runs(2, 1.1, 0.0)).expect("alike");
+        let found: Vec<(&str, bool)> =
+            differences.iter().map(|own| (own.test.as_str(), own.differs)).collect();
+        assert_eq!(found, [("bandwidth", false), ("latency", true)], "{differences:?}");
+        let change = differences[1].change.expect("twelve runs each");
+        assert!(change.low < 0.1 && 0.1 < change.high, "{change:?}");
+        assert_eq!(differences[1].places, 2);
+    }
+
+    #[test]
+    fn an_unchanged_machine_differs_in_nothing_twenty_times() {
+        for seed in 0..20 {
+            let same = compare(&runs(seed, 1.0, 0.0), &runs(seed + 20, 1.0, 0.0)).expect("alike");
+            assert!(same.iter().all(|own| !own.differs), "{seed}: {same:?}");
+        }
+    }
+
+    #[test]
+    fn busy_or_few_runs_decide_nothing() {
+        let refused = compare(&runs(1, 1.0, 0.9), &runs(2, 1.1, 0.0)).expect_err("all were busy");
+        assert!(refused.to_string().contains("quiet machine"), "{refused}");
+        let refused = compare(&runs(1, 1.0, 0.0), &[]).expect_err("nothing there");
+        assert!(refused.to_string().contains("in common"), "{refused}");
+        assert!((least_p(4) - 2.0 / 70.0).abs() < 1e-12 && least_p(0) >= 1.0);
+    }
+}

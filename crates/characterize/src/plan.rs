@@ -1,0 +1,182 @@
+//! The series for this machine: which tests run, on how many ranks, how often.
+//!
+//! Two processes have a core each; tests of several ranks outnumber the cores of a small machine,
+//! and wait by sleep there. Each program runs several times, because a machine differs from run to
+//! run more than within one.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+/// What the series is for.
+#[derive(Clone, Debug)]
+pub struct Here {
+    /// The name of the MPI: `openmpi` or `mpich`.
+    pub mpi: String,
+    /// `tidings-mpi-characterize` for it.
+    pub program: String,
+    /// The library that has waiting ranks yield, if it is here.
+    pub yielding: Option<String>,
+    /// Processors.
+    pub processors: u32,
+    /// At most two minutes.
+    pub quick: bool,
+}
+
+/// How much is measured.
+struct Extent {
+    runs: u32,
+    repetitions: u32,
+    largest: u32,
+    factor: u32,
+    halo_largest: u32,
+    beyond_cache: u32,
+}
+
+const QUICK: Extent = Extent {
+    runs: 6,
+    repetitions: 16,
+    largest: 1 << 20,
+    factor: 16,
+    halo_largest: 1024,
+    beyond_cache: 16 << 20,
+};
+const WHOLE: Extent = Extent {
+    runs: 12,
+    repetitions: 100,
+    largest: 4 << 20,
+    factor: 2,
+    halo_largest: 1024,
+    beyond_cache: 64 << 20,
+};
+
+/// The most ranks that are started here, and of those the least.
+const MOST_RANKS: u32 = 16;
+const LEAST_RANKS: u32 = 4;
+
+/// Tests that need a rank for each processor only, and those of several ranks.
+const PAIRS: &[&str] = &["pair", "cores"];
+const GROUPS: &[&str] = &[
+    "hops",
+    "through",
+    "overlap",
+    "streams",
+    "hotspot",
+    "fans",
+    "collectives",
+    "parallel",
+    "halo",
+];
+
+/// The text of the series.
+pub fn text(here: &Here) -> String {
+    let extent = if here.quick { QUICK } else { WHOLE };
+    let most = here.processors.clamp(LEAST_RANKS, MOST_RANKS);
+    let is_crowded = most > here.processors;
+    let mut text = format!(
+        "# Written by tidings lab characterize.\nname = \"characterize{}\"\nlimit_s = {}.0\n\
+         on_failure = \"go-on\"\n\n",
+        if here.quick { "-quick" } else { "" },
+        if here.quick { 60 } else { 1800 }
+    );
+    machine(&mut text, here, "a core each", false);
+    machine(&mut text, here, "several", is_crowded);
+    program(&mut text, here, &extent, ("pairs", "a core each"), PAIRS, &[2], false);
+    let smaller = if here.quick { most / 2 } else { 2 };
+    program(&mut text, here, &extent, ("groups", "several"), GROUPS, &[most], is_crowded);
+    let growing: Vec<u32> = std::iter::successors(Some(smaller), |ranks| Some(2 * ranks))
+        .take_while(|ranks| *ranks < most)
+        .collect();
+    program(
+        &mut text,
+        here,
+        &extent,
+        ("growth", "several"),
+        &["collectives"],
+        &growing,
+        is_crowded,
+    );
+    text
+}
+
+/// A string of JSON is one of TOML.
+fn string(text: &str) -> String {
+    Value::String(text.to_owned()).to_string()
+}
+
+fn machine(text: &mut String, here: &Here, name: &str, is_crowded: bool) {
+    let yielding = here.yielding.as_ref().filter(|_| is_crowded);
+    let yielding = yielding.map_or(String::new(), |path| format!(", yielding = {}", string(path)));
+    let _ = write!(
+        text,
+        "[[machines]]\nname = {}\nbackend = {{ kind = \"local\", mpi = {}{yielding} }}\n\n",
+        string(name),
+        string(&here.mpi)
+    );
+}
+
+fn program(
+    text: &mut String,
+    here: &Here,
+    extent: &Extent,
+    (name, machine): (&str, &str),
+    tests: &[&str],
+    ranks: &[u32],
+    is_crowded: bool,
+) {
+    let mut words = vec![here.program.clone()];
+    words.extend(tests.iter().flat_map(|test| ["--test".to_owned(), (*test).to_owned()]));
+    for (option, value) in [
+        ("--repetitions", extent.repetitions),
+        ("--largest", extent.largest),
+        ("--factor", extent.factor),
+        ("--halo-largest", extent.halo_largest),
+        ("--beyond-cache", extent.beyond_cache),
+    ] {
+        words.extend([option.to_owned(), value.to_string()]);
+    }
+    if is_crowded {
+        words.extend(["--sleep", "--late", "0.002"].map(str::to_owned));
+    }
+    let words: Vec<String> = words.iter().map(|word| string(word)).collect();
+    let runs: Vec<String> = (1..=extent.runs).map(|run| run.to_string()).collect();
+    let _ = write!(
+        text,
+        "[[programs]]\nname = {}\nmachines = [{}]\nnodes = {ranks:?}\ncommand = [{}]\n\
+         [[programs.grids]]\nrun = [{}]\n\n",
+        string(name),
+        string(machine),
+        words.join(", "),
+        runs.join(", ")
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use tidings_experiment::series::Series;
+
+    #[test]
+    fn the_series_is_a_right_one_and_crowded_ranks_sleep() {
+        for (processors, quick, most) in [(2, true, 4), (2, false, 4), (8, true, 8), (64, true, 16)]
+        {
+            let here = Here {
+                mpi: "openmpi".to_owned(),
+                program: "/a \"b\"/x".to_owned(),
+                yielding: Some("/y.so".to_owned()),
+                processors,
+                quick,
+            };
+            let text = text(&here);
+            let series = Series::from_text(&text, Path::new("here.toml")).expect("a right series");
+            let ranks = series.cells.iter().map(|cell| cell.nodes).max();
+            assert_eq!(ranks, Some(most), "{text}");
+            let crowded = most > processors;
+            assert_eq!(text.contains("--sleep"), crowded, "{text}");
+            assert_eq!(text.contains("/y.so"), crowded, "{text}");
+            assert_eq!(series.cells[0].command[0], "/a \"b\"/x");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! `points.csv`: a line for each point. docs/reference/characterize.md has the columns.
+
+use std::fmt::Write as _;
+
+use crate::figure::rate;
+use crate::point::Point;
+
+/// The columns.
+pub const COLUMNS: &str = "machine,ranks,test,variant,bytes,count,seconds,seconds_low,\
+seconds_high,bytes_per_s,runs,samples,warm_up,late,start_error_s,contaminated,busy,valid";
+
+/// The table of all points.
+pub fn csv(points: &[Point]) -> String {
+    let mut text = format!("{COLUMNS}\n");
+    for point in points {
+        let (key, seconds) = (&point.key, point.seconds);
+        let _ = writeln!(
+            text,
+            "{},{},{},{},{},{},{:e},{:e},{:e},{:.0},{},{},{},{},{:e},{},{},{}",
+            quoted(&key.machine),
+            key.ranks,
+            quoted(&key.test),
+            quoted(&key.variant),
+            key.bytes,
+            key.count,
+            seconds.estimate,
+            seconds.low,
+            seconds.high,
+            rate(point),
+            point.of_runs.len(),
+            point.samples,
+            point.warm_up,
+            point.late,
+            point.start_error_s,
+            point.contaminated,
+            point.busy,
+            point.valid
+        );
+    }
+    text
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::point::characterisation;
+    use crate::point::tests::{record, series};
+
+    #[test]
+    fn every_line_has_all_columns() {
+        let run = record(&[("overlap", "P0-P3 alone", 1024, 0, 1e-6)], 0.0);
+        let text = csv(&characterisation(&series(), &[run]).points);
+        let counts: Vec<usize> = text.lines().map(|line| line.matches(',').count()).collect();
+        assert_eq!(counts, [17, 17], "{text}");
+        assert!(text.contains("\"P0-P3 alone\",1024,0,1.02e-6,"), "{text}");
+    }
+}

@@ -1,0 +1,262 @@
+//! `tidings lab characterize`: what an MPI machine does under load.
+//!
+//! Runs are those of a series; what is made of them is a crate of its own
+//! (`tidings-characterize`). This module writes the series for this machine, shows progress, and
+//! keeps table, figures and pages beside the journal.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde_json::{Map, json};
+use tidings_characterize::comparison::{self, Difference};
+use tidings_characterize::figure::{Figure, figures};
+use tidings_characterize::plan::{self, Here};
+use tidings_characterize::point::{Characterisation, characterisation};
+use tidings_characterize::{growth, page, table};
+use tidings_experiment::ExperimentError;
+use tidings_experiment::journal;
+use tidings_experiment::manifest::Table;
+use tidings_experiment::pressure::Contamination;
+use tidings_experiment::quiet::{self, Quiet};
+use tidings_experiment::series::{Prepared, Record, SCHEMA, Series, lines};
+
+use super::screen::Screen;
+use crate::table::{Align, render};
+use crate::{Failure, output};
+
+/// The table of points, by which a folder is known.
+const TABLE: &str = "points.csv";
+
+/// Options of `tidings lab characterize`.
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// A series that runs tidings-mpi-characterize [default: one for this machine]
+    #[arg(value_name = "FILE.toml", conflicts_with_all = ["quick", "mpi", "program"])]
+    series: Option<PathBuf>,
+    /// Measure for two minutes at most
+    #[arg(long)]
+    quick: bool,
+    /// The MPI of this machine to measure [default: the first whose program is there]
+    #[arg(long, value_name = "MPI")]
+    mpi: Option<Family>,
+    /// tidings-mpi-characterize, if it is neither beside this command nor in PATH
+    #[arg(long, value_name = "FILE", requires = "mpi")]
+    program: Option<PathBuf>,
+    /// The folder for journal, table and pages [default: the series' name]
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Check that everything is there, print what would run, and run nothing
+    #[arg(long)]
+    check: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Family {
+    #[value(name = "openmpi")]
+    OpenMpi,
+    Mpich,
+}
+
+impl Family {
+    fn name(self) -> &'static str {
+        match self {
+            Self::OpenMpi => "openmpi",
+            Self::Mpich => "mpich",
+        }
+    }
+}
+
+pub(super) fn run(options: &Options) -> Result<(), Failure> {
+    let series = match &options.series {
+        Some(file) => Series::read(file)?,
+        None => Series::from_text(&plan::text(&here(options)?), Path::new("characterize.toml"))?,
+    };
+    let folder = options.output.clone().unwrap_or_else(|| PathBuf::from(&series.name));
+    let prepared = Prepared::new(&series, &[])?;
+    let is_here = series.machines.iter().any(|machine| machine.backend.is_here());
+    let seen = is_here.then(|| Quiet::watch(quiet::WATCH));
+    let busy = seen.filter(|seen| seen.is_passed(&Contamination::default().or_default()));
+    if options.check {
+        let machine = seen.map_or(String::new(), |seen| format!("this machine: {seen}\n"));
+        let (count, folder) = (prepared.count(), folder.display());
+        return output::print(&format!("{}: {count} runs into {folder}\n{machine}", series.name));
+    }
+    if let Some(seen) = busy {
+        output::complain(&format!("{seen}: runs during which that lasts are left out"));
+    }
+    let mut screen = Screen::begin("runs").map_err(Failure::Output)?;
+    let table = Table::at(&folder.join(TABLE), &again(options), None);
+    let table = table.map_err(ExperimentError::from)?;
+    let records = prepared.run(&folder, &mut screen);
+    screen.end();
+    let records = records?;
+    let all = characterisation(&series, &records);
+    table
+        .write(&table::csv(&all.points), &facts(&series, &records))
+        .map_err(ExperimentError::from)?;
+    keep(&folder, &series, &records, &all)?;
+    for warning in page::warnings(&all) {
+        output::complain(&warning);
+    }
+    let page = folder.join("characterize.html");
+    let (points, count) = (all.points.len(), records.len());
+    output::print(&format!("{points} points of {count} runs; figures in {}\n", page.display()))
+}
+
+/// The files besides the table: raw rows, pages, figures, and what grows.
+fn keep(
+    folder: &Path,
+    series: &Series,
+    records: &[Record],
+    all: &Characterisation,
+) -> Result<(), Failure> {
+    let figures = figures(all);
+    let pictures = figures.iter().filter_map(|own| Some((own.file.clone(), own.svg.clone()?)));
+    let mut files: BTreeMap<String, String> = pictures.collect();
+    for (name, text) in [
+        ("samples.jsonl", lines(records)),
+        ("characterize.md", page::markdown(&series.name, all, &figures)),
+        ("characterize.html", page::html(&series.name, all, &figures)),
+        ("growth-ranks.jsonl", growth::lines(&all.points, "p")),
+        ("growth-workers.jsonl", growth::lines(&all.points, "w")),
+    ] {
+        files.insert(name.to_owned(), text);
+    }
+    for (name, text) in files {
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(|source| Failure::File { path, source })?;
+    }
+    Ok(())
+}
+
+/// This machine, with the program that measures it.
+fn here(options: &Options) -> Result<Here, Failure> {
+    let families = options.mpi.map_or(vec![Family::OpenMpi, Family::Mpich], |one| vec![one]);
+    let named = |family: &Family| match &options.program {
+        Some(path) => std::path::absolute(path).ok().filter(|path| path.is_file()),
+        None => beside(&format!("tidings-mpi-characterize.{}", family.name())),
+    };
+    let found = families.iter().find_map(|family| Some((*family, named(family)?)));
+    let Some((family, program)) = found else {
+        let name = format!("tidings-mpi-characterize.{}", families[0].name());
+        let reason = format!(
+            "no program {name}, neither beside this command nor in PATH: build it with \
+             `mpi/characterize/build mpicc.{} target/mpi`, or name it with --mpi and --program",
+            families[0].name()
+        );
+        return Err(ExperimentError::Program(reason).into());
+    };
+    let yielding = program.with_file_name("libtidings-yield.so");
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    Ok(Here {
+        mpi: family.name().to_owned(),
+        program: program.display().to_string(),
+        yielding: yielding.is_file().then(|| yielding.display().to_string()),
+        processors: u32::try_from(processors).unwrap_or(u32::MAX),
+        quick: options.quick,
+    })
+}
+
+/// A program beside this command, among what `make mpi` builds beside it, or in PATH.
+fn beside(name: &str) -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    let folder = own.parent()?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let near = [folder.to_owned(), folder.join("../mpi")].into_iter();
+    near.chain(std::env::split_paths(&path))
+        .map(|folder| folder.join(name))
+        .find(|file| file.is_file())
+        .and_then(|file| file.canonicalize().ok())
+}
+
+/// The command that measures the same again.
+fn again(options: &Options) -> String {
+    let mut words = vec!["tidings lab characterize".to_owned()];
+    words.extend(options.series.iter().map(|file| file.display().to_string()));
+    words.extend(options.quick.then(|| "--quick".to_owned()));
+    words.extend(options.mpi.iter().map(|family| format!("--mpi {}", family.name())));
+    words.extend(options.program.iter().map(|file| format!("--program {}", file.display())));
+    words.extend(options.output.iter().map(|folder| format!("--output {}", folder.display())));
+    words.join(" ")
+}
+
+/// The facts of the manifest besides those of all manifests.
+fn facts(series: &Series, records: &[Record]) -> Map<String, serde_json::Value> {
+    let measured_s: f64 = records.iter().map(|record| record.wall_s).sum();
+    Map::from_iter([
+        ("series".to_owned(), json!(series.name)),
+        ("series_sha256".to_owned(), json!(series.digest)),
+        ("runs".to_owned(), json!(records.len())),
+        ("measured_s".to_owned(), json!(measured_s.round())),
+    ])
+}
+
+/// Whether a folder has a result of this command.
+pub(super) fn is_result(folder: &Path) -> bool {
+    folder.join(TABLE).is_file()
+}
+
+fn read(folder: &Path) -> Result<Characterisation, Failure> {
+    let series = Series::read(&folder.join(journal::CAMPAIGN))?;
+    let (_, records) = journal::read::<Record>(folder, SCHEMA)?;
+    Ok(characterisation(&series, &records))
+}
+
+/// Prints what each figure says.
+pub(super) fn table(folder: &Path, json: bool) -> Result<(), Failure> {
+    let all = read(folder)?;
+    if json {
+        return output::print_json(&all.points);
+    }
+    let row =
+        |figure: Figure| vec![figure.number.to_owned(), figure.title.to_owned(), figure.sentence];
+    let rows: Vec<Vec<String>> = figures(&all).into_iter().map(row).collect();
+    let headings = [("figure", Align::Left), ("of", Align::Left), ("says", Align::Left)];
+    output::print(&render(&headings, &rows))
+}
+
+/// Compares two results.
+pub(super) fn compare(first: &Path, second: &Path, json: bool) -> Result<(), Failure> {
+    let differences = comparison::compare(&read(first)?.points, &read(second)?.points)?;
+    if json {
+        output::print_json(&differences)?;
+    } else {
+        output::print(&compared(&differences))?;
+    }
+    match differences.iter().filter(|difference| difference.differs).count() {
+        0 => Ok(()),
+        count => Err(Failure::Differs { what: "tests", count, all: differences.len() }),
+    }
+}
+
+fn compared(differences: &[Difference]) -> String {
+    let percent = |share: f64| format!("{:.1}", 100.0 * share);
+    let row = |own: &Difference| {
+        let change = own.change.map_or_else(
+            || "-".to_owned(),
+            |change| format!("{} to {}", percent(change.low), percent(change.high)),
+        );
+        vec![
+            own.machine.clone(),
+            own.ranks.to_string(),
+            own.test.clone(),
+            own.variant.clone(),
+            format!("{}/{}", own.runs[0], own.runs[1]),
+            change,
+            format!("{:.3}", own.p_holm),
+            if own.differs { "differs" } else { "no difference" }.to_owned(),
+        ]
+    };
+    let headings = [
+        ("machine", Align::Left),
+        ("ranks", Align::Right),
+        ("test", Align::Left),
+        ("variant", Align::Left),
+        ("runs", Align::Right),
+        ("longer, %", Align::Right),
+        ("p", Align::Right),
+        ("verdict", Align::Left),
+    ];
+    render(&headings, &differences.iter().map(row).collect::<Vec<_>>())
+}

@@ -1,0 +1,114 @@
+/*
+ * HALO (figure 12): the exchange of an ocean model on sub-domains of N by N, by every protocol
+ * under the first order of ranks, and by isend and irecv under every order. Before an order is
+ * measured, what its messages do to the links of a torus is predicted.
+ */
+#include "exchange.h"
+#include "orders.h"
+#include "routes.h"
+#include "tests.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LEAST_SIDE 2
+
+typedef struct Setup {
+    Halo halo;
+    const Protocol *protocol;
+} Setup;
+
+static void repetition(void *context)
+{
+    Setup *setup = context;
+    halo_exchange(&setup->halo, setup->protocol);
+}
+
+/* One protocol with one side; false if this MPI has not what it takes. */
+static bool measure(Bench *bench, MPI_Comm comm, const Protocol *protocol, int side,
+                    const char *variant)
+{
+    Setup setup = { .protocol = protocol };
+    Samples samples;
+    halo_open(&setup.halo, comm, side);
+    bool able = all_say(comm, protocol->begin(&setup.halo));
+    if (able) {
+        samples_take(bench, comm, bench_repetitions(bench, 4.0 * side), repetition, &setup,
+                     &samples);
+        bool valid = all_say(comm, halo_is_right(&setup.halo));
+        Label label = { "halo", variant, 4.0 * side, side, 1 };
+        if (bench->rank == 0)
+            samples_report(bench, &samples, samples.longest_s, &label, valid);
+        samples_free(&samples);
+        protocol->end(&setup.halo);
+    }
+    halo_close(&setup.halo);
+    return able;
+}
+
+static void sweep(Bench *bench, MPI_Comm comm, const Protocol *protocol, const Order *order)
+{
+    char variant[ORDER_NAME + 40];
+    int largest = (int)bench->settings.halo_largest;
+    snprintf(variant, sizeof variant, "%.40s, %.40s", order->name, protocol->name);
+    for (int side = LEAST_SIDE; side <= largest;
+         side = side < largest && 4 * side > largest ? largest : 4 * side)
+        if (!measure(bench, comm, protocol, side, variant)) {
+            skip(bench, "halo", variant, "this MPI does not have it");
+            return;
+        }
+}
+
+/* What messages of each rank to its four neighbours do to the links, by their routes. */
+static void predict(Bench *bench, MPI_Comm comm, const Order *order)
+{
+    Halo halo;
+    int own[DIRECTIONS], *all = NULL, *nodes = NULL, node = bench->places.node[bench->rank], rank;
+    halo_open(&halo, comm, 1);
+    for (int at = 0; at < DIRECTIONS; at++)
+        own[at] = halo.neighbour[at];
+    MPI_Comm_rank(comm, &rank);
+    if (rank == 0) {
+        all = room_for((size_t)bench->ranks * sizeof own);
+        nodes = room_for((size_t)bench->ranks * sizeof *nodes);
+    }
+    MPI_Gather(own, DIRECTIONS, MPI_INT, all, DIRECTIONS, MPI_INT, 0, comm);
+    MPI_Gather(&node, 1, MPI_INT, nodes, 1, MPI_INT, 0, comm);
+    if (rank == 0) {
+        Loads loads;
+        loads_open(&loads, &bench->places);
+        for (int at = 0; at < bench->ranks * DIRECTIONS; at++)
+            loads_add(&loads, nodes[at / DIRECTIONS], nodes[all[at]]);
+        row_begin(&bench->rows, "halo-prediction");
+        row_text(&bench->rows, "variant", order->name);
+        row_number(&bench->rows, "messages_between_nodes", loads.messages);
+        row_number(&bench->rows, "hops_a_message", loads.hops / (bench->ranks * DIRECTIONS));
+        row_number(&bench->rows, "messages_of_the_busiest_link", loads_most(&loads));
+        row_end(&bench->rows);
+        loads_close(&loads);
+    }
+    free(all);
+    free(nodes);
+    halo_close(&halo);
+}
+
+void test_halo(Bench *bench)
+{
+    Order orders[MOST_ORDERS];
+    char reason[200];
+    int count = bench->ranks > 1 ? orders_list(bench, orders) : 0;
+    if (count == 0)
+        skip(bench, "halo", "", "needs 2 ranks: start more");
+    for (int at = 0; at < count; at++) {
+        MPI_Comm comm = order_comm(bench, &orders[at], reason, sizeof reason);
+        if (comm == MPI_COMM_NULL) {
+            skip(bench, "halo", orders[at].name, reason);
+            continue;
+        }
+        if (!bench->places.unknown[0])
+            predict(bench, comm, &orders[at]);
+        for (int way = 0; way < (at == 0 ? PROTOCOL_COUNT : 1); way++)
+            sweep(bench, comm, &PROTOCOLS[way], &orders[at]);
+        MPI_Comm_free(&comm);
+    }
+}

@@ -1,0 +1,55 @@
+/*
+ * Two processes: ping-pong latency and bandwidth one way, in cache and out of cache, on two nodes
+ * if there are two (figure 2), and inside a node core by core (figure 3).
+ */
+#include <stdio.h>
+
+#include "flows.h"
+#include "tests.h"
+
+/* The most cores that the first is measured with. */
+#define MOST_CORES 8
+
+/* Latency and bandwidth over all sizes. */
+static void sweep(Bench *bench, const char *latency, const char *bandwidth, const Flow *pair,
+                  size_t beyond_cache)
+{
+    for (double bytes = 0; bytes <= bench->settings.largest; bytes = bench_next(bench, bytes)) {
+        FlowPlan plan = { .test = latency, .bytes = (size_t)bytes, .beyond_cache = beyond_cache };
+        latency_measure(bench, pair, &plan);
+        plan.test = bandwidth;
+        if (bytes >= 1)
+            flows_measure(bench, pair, 1, &plan);
+    }
+}
+
+void test_pair(Bench *bench)
+{
+    if (bench->ranks < 2) {
+        skip(bench, "latency", "in cache", "needs 2 ranks: start more");
+        return;
+    }
+    int other = bench->places.nodes > 1 ? places_rank(&bench->places, 1, 0) : 1;
+    int first = bench->places.nodes > 1 ? places_rank(&bench->places, 0, 0) : 0;
+    sweep(bench, "latency", "bandwidth", &(Flow){ first, other, "in cache" }, 0);
+    if (bench->simulated)
+        skip(bench, "latency", "out of cache", "a simulated machine has no caches");
+    else
+        sweep(bench, "latency", "bandwidth", &(Flow){ first, other, "out of cache" },
+              (size_t)bench->settings.beyond_cache);
+}
+
+void test_cores(Bench *bench)
+{
+    int first = places_rank(&bench->places, 0, 0);
+    if (places_rank(&bench->places, 0, 1) < 0)
+        skip(bench, "core-latency", "", "needs 2 ranks on a node: start more");
+    for (int core = 1; core <= MOST_CORES; core++) {
+        char variant[40];
+        int other = places_rank(&bench->places, 0, core);
+        if (other < 0)
+            break;
+        snprintf(variant, sizeof variant, "core 0 and core %d", core);
+        sweep(bench, "core-latency", "core-bandwidth", &(Flow){ first, other, variant }, 0);
+    }
+}

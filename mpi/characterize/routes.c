@@ -1,0 +1,68 @@
+/* See routes.h. Half-way round, a message goes upwards, as in SimGrid. */
+#include "routes.h"
+
+#include <stdlib.h>
+
+static int coordinate(const Places *places, int node, int axis)
+{
+    for (int below = 0; below < axis; below++)
+        node /= places->length[below];
+    return node % places->length[axis];
+}
+
+/* Steps along a ring, negative downwards. */
+static int steps(int from, int to, int length)
+{
+    int up = (to - from + length) % length;
+    return up <= length / 2 ? up : up - length;
+}
+
+int routes_hops(const Places *places, int from, int to)
+{
+    int hops = 0;
+    for (int axis = 0; axis < DIMENSIONS; axis++)
+        hops += abs(steps(coordinate(places, from, axis), coordinate(places, to, axis),
+                          places->length[axis]));
+    return hops;
+}
+
+void loads_open(Loads *loads, const Places *places)
+{
+    *loads = (Loads){ .places = places };
+    loads->of_link = room_for((size_t)places->nodes * 2 * DIMENSIONS * sizeof(double));
+}
+
+void loads_close(Loads *loads)
+{
+    free(loads->of_link);
+    *loads = (Loads){ 0 };
+}
+
+void loads_add(Loads *loads, int from_node, int to_node)
+{
+    const Places *places = loads->places;
+    int at[DIMENSIONS];
+    for (int axis = 0; axis < DIMENSIONS; axis++)
+        at[axis] = coordinate(places, from_node, axis);
+    loads->messages += from_node != to_node;
+    for (int axis = 0; axis < DIMENSIONS; axis++) {
+        int length = places->length[axis];
+        int left = steps(at[axis], coordinate(places, to_node, axis), length);
+        int step = left > 0 ? 1 : -1;
+        for (; left != 0; left -= step) {
+            int node = places_node(places, at[0], at[1], at[2]);
+            loads->of_link[2 * (DIMENSIONS * node + axis) + (step > 0)] += 1;
+            loads->hops += 1;
+            at[axis] = (at[axis] + step + length) % length;
+        }
+    }
+}
+
+double loads_most(const Loads *loads)
+{
+    double most = 0;
+    for (int link = 0; link < loads->places->nodes * 2 * DIMENSIONS; link++)
+        if (loads->of_link[link] > most)
+            most = loads->of_link[link];
+    return most;
+}

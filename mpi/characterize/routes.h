@@ -1,0 +1,27 @@
+/*
+ * Routes on a torus, dimension by dimension, the shorter way round: how many links a message
+ * passes, and how loaded each link is. What a mapping is predicted from, before it is measured.
+ */
+#ifndef TIDINGS_CHARACTERIZE_ROUTES_H
+#define TIDINGS_CHARACTERIZE_ROUTES_H
+
+#include "places.h"
+
+/* Links between two nodes. */
+int routes_hops(const Places *places, int from, int to);
+
+/* The loads of all links, in messages: six for each node. */
+typedef struct Loads {
+    const Places *places;
+    double *of_link;
+    double messages, hops; /* between nodes, and the links that they passed */
+} Loads;
+
+void loads_open(Loads *loads, const Places *places);
+void loads_close(Loads *loads);
+/* One more message; inside a node it passes no link. */
+void loads_add(Loads *loads, int from_node, int to_node);
+/* The messages of the link that has most. */
+double loads_most(const Loads *loads);
+
+#endif

@@ -1,0 +1,110 @@
+/* See settings.h. */
+#include "settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../machine/long_options.h"
+
+const char SETTINGS_USAGE[] =
+    "  --test NAME          only this test; repeat the option for more (default: all)\n"
+    "  --repetitions N      of each series; a quarter from 64 KiB on (default 100)\n"
+    "  --largest BYTES      the largest message (default 1048576)\n"
+    "  --factor N           from one size of message to the next (default 4)\n"
+    "  --halo-largest N     the largest side of a sub-domain of HALO (default 1024)\n"
+    "  --beyond-cache BYTES the buffers of tests out of cache (default 67108864)\n"
+    "  --memory BYTES       what a rank may use for one operation (default 268435456)\n"
+    "  --late SECONDS       by how much a rank may miss a start (default 0.000005)\n"
+    "  --sleep              wait for starts by sleep alone, if ranks outnumber processors\n"
+    "  --torus X,Y,Z        the network is a torus of nodes of this shape\n"
+    "  --places FILE        the node that each rank must be on, a line for each rank\n"
+    "  --order FILE         one more order of HALO: the rank of each place, a line for each\n"
+    "  --help               this text\n";
+
+/* What is read into: settings, and how tests are named. */
+typedef struct Reader {
+    Settings settings;
+    int (*test_of)(const char *name);
+} Reader;
+
+static bool number(const char *text, double least, double most, double *value)
+{
+    char *rest;
+    *value = strtod(text, &rest);
+    return rest != text && *rest == 0 && *value >= least && *value <= most;
+}
+
+/* Lengths of rings, such as 4,4,4; missing ones are 1. */
+static bool shape(const char *text, int *lengths)
+{
+    for (int at = 0; at < DIMENSIONS; at++) {
+        char *rest;
+        long length = strtol(text, &rest, 10);
+        if (rest == text || length < 1 || length > 65536)
+            return false;
+        lengths[at] = (int)length;
+        if (*rest == 0) {
+            for (at++; at < DIMENSIONS; at++)
+                lengths[at] = 1;
+            return true;
+        }
+        if (*rest != ',')
+            return false;
+        text = rest + 1;
+    }
+    return false;
+}
+
+/* Handles one option; false if its value is wrong. */
+static bool option(void *into, int letter, const char *text)
+{
+    Reader *reader = into;
+    Settings *settings = &reader->settings;
+    switch (letter) {
+    case 't': {
+        int test = reader->test_of(text);
+        settings->tests |= test < 0 ? 0 : 1u << test;
+        return test >= 0;
+    }
+    case 'n': return number(text, 1, 1e6, &settings->repetitions);
+    case 'b': return number(text, 1, 1 << 28, &settings->largest);
+    case 'f': return number(text, 2, 1 << 20, &settings->factor);
+    case 'N': return number(text, 2, 65536, &settings->halo_largest);
+    case 'c': return number(text, 0, 1e10, &settings->beyond_cache);
+    case 'm': return number(text, 1e4, 1e12, &settings->memory);
+    case 'l': return number(text, 1e-9, 10, &settings->late_s);
+    case 's': settings->sleeps = true; return true;
+    case 'T': return shape(text, settings->shape);
+    case 'p': settings->places = text; return *text != 0;
+    case 'o': settings->order = text; return *text != 0;
+    default: settings->help = true; return true;
+    }
+}
+
+Settings settings_read(int count, char **words, int (*test_of)(const char *name))
+{
+    static const struct option NAMES[] = {
+        { "test", required_argument, NULL, 't' },
+        { "repetitions", required_argument, NULL, 'n' },
+        { "largest", required_argument, NULL, 'b' },
+        { "factor", required_argument, NULL, 'f' },
+        { "halo-largest", required_argument, NULL, 'N' },
+        { "beyond-cache", required_argument, NULL, 'c' },
+        { "memory", required_argument, NULL, 'm' },
+        { "late", required_argument, NULL, 'l' },
+        { "sleep", no_argument, NULL, 's' },
+        { "torus", required_argument, NULL, 'T' },
+        { "places", required_argument, NULL, 'p' },
+        { "order", required_argument, NULL, 'o' },
+        { "help", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 },
+    };
+    Reader reader = {
+        .settings = { .repetitions = 100, .largest = 1 << 20, .factor = 4, .halo_largest = 1024,
+                      .beyond_cache = 64 << 20, .memory = 256 << 20, .late_s = 5e-6 },
+        .test_of = test_of,
+    };
+    long_options_read(count, words, NAMES, option, &reader, reader.settings.wrong,
+                      sizeof reader.settings.wrong);
+    return reader.settings;
+}

@@ -1,0 +1,32 @@
+/* The command line of tidings-mpi-characterize. */
+#ifndef TIDINGS_CHARACTERIZE_SETTINGS_H
+#define TIDINGS_CHARACTERIZE_SETTINGS_H
+
+#include <stdbool.h>
+
+#define DIMENSIONS 3
+
+typedef struct Settings {
+    unsigned tests;        /* a bit for each test; 0: all */
+    double repetitions;    /* of each series, but for large messages */
+    double largest;        /* message, in bytes */
+    double factor;         /* from one size of message to the next */
+    double halo_largest;   /* side of a sub-domain */
+    double beyond_cache;   /* bytes of the buffers that are used in turn */
+    double memory;         /* bytes that a rank may use for one operation */
+    double late_s;
+    bool sleeps;           /* ranks wait for starts by sleep alone */
+    int shape[DIMENSIONS]; /* of the torus of nodes; 0 if it is not known */
+    const char *places;    /* a file: the node of each rank */
+    const char *order;     /* a file: the rank at each place of the HALO's grid */
+    bool help;
+    char wrong[200];
+} Settings;
+
+/* Reads the command line; the name of a test becomes a bit by `test_of`, which is -1 if none. */
+Settings settings_read(int count, char **words, int (*test_of)(const char *name));
+
+/* The options, as a text. */
+extern const char SETTINGS_USAGE[];
+
+#endif

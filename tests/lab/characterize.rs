@@ -1,0 +1,73 @@
+//! A characterisation with a real launcher: it goes on where it was stopped, leaves its pages and
+//! tables, does not differ from itself, and says what would be run here.
+
+use std::fs;
+
+use tidings_experiment::mpi::Mpi;
+
+use super::code;
+use super::places::{Bench, said};
+
+/// Two processes, a few sizes, five runs.
+fn series() -> String {
+    let program = Mpi::Mpich.characterize();
+    format!(
+        "name = \"small\"\nlimit_s = 60.0\n[[machines]]\nname = \"here\"\n\
+         backend = {{ kind = \"local\", mpi = \"mpich\" }}\n[[programs]]\nname = \"pair\"\n\
+         machines = [\"here\"]\nnodes = [2]\n\
+         command = [\"{}\", \"--test\", \"pair\", \"--test\", \"hops\", \"--repetitions\", \"4\", \
+         \"--factor\", \"1024\", \"--largest\", \"1024\", \"--beyond-cache\", \"0\", \
+         \"--late\", \"10\", \"--sleep\"]\n[[programs.grids]]\nrun = [1, 2, 3, 4, 5]\n",
+        program.display()
+    )
+}
+
+#[test]
+fn a_characterisation_goes_on_where_it_ended_and_leaves_tables_and_pages() {
+    let bench = Bench::new();
+    let file = bench.lay("small.toml", &series());
+    let measure = || {
+        let done = bench.tidings(&["lab", "characterize", &file, "--output", "out"]);
+        assert_eq!(code(&done), Some(0), "{}", said(&done));
+        said(&done)
+    };
+    measure();
+    let journal = bench.file("out/runs.jsonl");
+    let whole = fs::read_to_string(&journal).expect("written");
+    let lines: Vec<&str> = whole.lines().collect();
+    assert_eq!(lines.len(), 1 + 5, "a heading and a line for each run");
+    fs::write(&journal, lines[..3].join("\n") + "\n").expect("ours");
+    assert!(measure().contains("2 of 5 runs are done"), "it makes the others");
+    assert_eq!(bench.runs("out").len(), 5);
+    let read = |name: &str| fs::read_to_string(bench.file("out").join(name)).expect("written");
+    let table = read("points.csv");
+    assert!(table.starts_with("machine,ranks,test,variant,bytes,count,seconds,"), "{table}");
+    assert!(table.contains("\"here\",2,\"latency\",\"in cache\",1024,0,"), "{table}");
+    assert!(read("points.manifest.json").contains("tidings lab characterize"));
+    assert_eq!(read("samples.jsonl").matches("\"test\":\"latency\"").count(), 5 * 2 * 3);
+    let page = read("characterize.html");
+    assert!(page.contains("Figure 2a") && page.contains("A message costs"), "{page}");
+    assert!(page.contains("Not measured") && page.contains("say --torus X,Y,Z"), "{page}");
+    assert!(read("characterize.md").contains("(figure-2a.svg)"));
+    assert!(read("figure-2a.svg").starts_with("<svg "));
+    let shown = bench.tidings(&["lab", "table", "out"]);
+    assert!(said(&shown).contains("A message costs"), "{}", said(&shown));
+    let compared = bench.tidings(&["lab", "compare", "out", "out"]);
+    let report = said(&compared);
+    let busy = report.contains("quiet machine");
+    assert_eq!(code(&compared), Some(if busy { 2 } else { 0 }), "{report}");
+    assert!(busy || !report.contains(" differs"), "it does not differ from itself: {report}");
+}
+
+#[test]
+fn without_a_file_it_measures_this_machine() {
+    let bench = Bench::new();
+    let program = Mpi::Mpich.characterize().display().to_string();
+    let words = ["lab", "characterize", "--quick", "--mpi", "mpich", "--program", &program];
+    let done = bench.tidings(&[&words[..], &["--check"]].concat());
+    assert_eq!(code(&done), Some(0), "{}", said(&done));
+    assert!(said(&done).contains("runs into characterize-quick"), "{}", said(&done));
+    let done = bench.tidings(&[&words[..5], &["--program", "no-such-program"]].concat());
+    assert_eq!(code(&done), Some(2), "{}", said(&done));
+    assert!(said(&done).contains("mpi/characterize/build mpicc.mpich"), "{}", said(&done));
+}

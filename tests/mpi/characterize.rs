@@ -1,0 +1,222 @@
+//! The tests of a machine under load: what arrives is right under each MPI, what cannot be measured
+//! is skipped with its reason and the rest is measured, and on a simulated torus times are those
+//! that its links and routes have.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::toolchain::{self, Mpi, done, place, root};
+
+/// As little as shows something, on ranks that outnumber the cores.
+const LITTLE: &str = "--repetitions 2 --factor 4096 --largest 4096 --halo-largest 8 --beyond-cache 0 \
+                      --sleep --late 10";
+
+fn rows(command: &mut Command) -> Vec<Value> {
+    let text = done(command);
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+/// The rows of some tests on so many ranks of a real MPI.
+fn measured(mpi: Mpi, ranks: usize, before: &[&str], words: &str) -> Vec<Value> {
+    let directory = place();
+    let program = mpi.characterize();
+    let mut command = mpi.launcher(ranks, directory.path());
+    command.args(before);
+    mpi.preload(&mut command, &[program.with_file_name("libtidings-yield.so")]);
+    rows(command.arg(program).args(words.split_whitespace()))
+}
+
+fn of<'a>(rows: &'a [Value], test: &str) -> Vec<&'a Value> {
+    rows.iter().filter(|row| row["test"] == test && row.get("samples_s").is_some()).collect()
+}
+
+fn skipped<'a>(rows: &'a [Value], test: &str) -> Vec<&'a str> {
+    let own = rows.iter().filter(|row| row["test"] == test);
+    own.filter_map(|row| row["skipped"].as_str()).collect()
+}
+
+/// The last sample: the first are those of the warm-up.
+fn seconds(row: &Value) -> f64 {
+    let samples = row["samples_s"].as_array().expect("samples");
+    samples.last().and_then(Value::as_f64).expect("a time")
+}
+
+#[test]
+fn what_arrives_is_right_under_each_mpi_and_all_samples_are_kept() {
+    for mpi in [Mpi::Open, Mpi::Mpich] {
+        let rows = measured(mpi, 4, &[], LITTLE);
+        for test in [
+            "latency",
+            "bandwidth",
+            "core-latency",
+            "overlap",
+            "streams",
+            "hotspot",
+            "fan-in",
+            "fan-out",
+            "barrier",
+            "bcast",
+            "reduce",
+            "allreduce",
+            "gather",
+            "allgather",
+            "alltoall",
+            "parallel-barrier",
+            "parallel-alltoall",
+            "halo",
+        ] {
+            let own = of(&rows, test);
+            assert!(!own.is_empty(), "{mpi:?} {test}: {:?}", skipped(&rows, test));
+            for row in own {
+                assert_eq!(row["valid"], true, "{mpi:?}: {row}");
+                let counts = [&row["warmups"], &row["wanted"]].map(|own| own.as_u64().unwrap_or(0));
+                let samples = row["samples_s"].as_array().expect("samples").len() as u64;
+                assert_eq!(samples, counts[0] + counts[1], "{mpi:?}: {row}");
+                assert!(row["start_error_s"].as_f64().is_some_and(|own| own >= 0.0), "{row}");
+            }
+        }
+        let protocols: BTreeSet<&str> =
+            of(&rows, "halo").iter().filter_map(|row| row["variant"].as_str()).collect();
+        assert_eq!(protocols.len(), 5, "{mpi:?}: {protocols:?}");
+        let flows: BTreeSet<&str> =
+            of(&rows, "overlap").iter().filter_map(|row| row["variant"].as_str()).collect();
+        assert_eq!(flows.len(), 8, "each flow alone and with the other: {flows:?}");
+        assert!(skipped(&rows, "hops-latency")[0].contains("--torus"), "{mpi:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_measured_is_skipped_with_the_reason() {
+    let alone = measured(Mpi::Mpich, 1, &[], LITTLE);
+    for test in
+        ["latency", "core-latency", "overlap", "streams", "hotspot", "fan-in", "barrier", "halo"]
+    {
+        assert!(of(&alone, test).is_empty(), "{test}");
+        assert!(skipped(&alone, test)[0].contains("start more"), "{test}");
+    }
+    // Without all of its components for windows this MPI has none.
+    let without = ["--mca", "osc", "^pt2pt,ucx,sm,monitoring,rdma"];
+    let rows = measured(Mpi::Open, 2, &without, &format!("{LITTLE} --test halo"));
+    assert!(skipped(&rows, "halo")[0].contains("does not have it"), "{rows:?}");
+    assert_eq!(of(&rows, "halo").len(), 4 * 2, "the other protocols are measured: {rows:?}");
+}
+
+#[test]
+fn ranks_that_are_elsewhere_than_the_mapping_says_are_found() {
+    let directory = place();
+    let file = directory.path().join("places");
+    fs::write(&file, "elsewhere\nelsewhere\n").expect("ours");
+    let words = format!("{LITTLE} --test pair --test halo --places {}", file.display());
+    let rows = measured(Mpi::Open, 2, &[], &words);
+    let said = rows[0]["misplaced"].as_str().expect("it is found");
+    assert!(said.starts_with("rank 0 is on ") && said.contains("says elsewhere"), "{said}");
+    assert_eq!(skipped(&rows, "halo")[0], said);
+    assert!(!of(&rows, "latency").is_empty(), "the rest is measured");
+}
+
+#[test]
+fn wrong_options_are_refused() {
+    let program = Mpi::Mpich.characterize();
+    for (words, complaint) in [
+        ("--test ring", "--test cannot be 'ring'"),
+        ("--torus 4,0", "--torus cannot be '4,0'"),
+        ("--largest", "--largest is no option, or lacks a value"),
+        ("--factor 1", "--factor cannot be '1'"),
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let code = toolchain::refused(Mpi::Mpich, &program, 1, &words, complaint);
+        assert_eq!(code, Some(2), "{words:?}");
+    }
+}
+
+/// A torus as `mpi/platforms/make.py` writes it, and two ranks on each node.
+fn torus(words: &str, shape: &str, nodes: usize) -> Vec<Value> {
+    let directory: TempDir = place();
+    let path = |name: &str| directory.path().join(name);
+    done(
+        Command::new("python3")
+            .arg("-B")
+            .arg(root().join("mpi/platforms/make.py"))
+            .args(["torus", "--shape", shape, "--ranks-per-node", "2"])
+            .args(["--link-gb-s", "0.425", "--worst-latency-us", "5"])
+            .arg("--output")
+            .arg(path("torus.xml"))
+            .arg("--hosts")
+            .arg(path("hosts")),
+    );
+    let mut command = Command::new("smpirun");
+    command
+        .args(["-no-privatize", "-n", &(2 * nodes).to_string(), "-platform"])
+        .arg(path("torus.xml"));
+    command.arg("-hostfile").arg(path("hosts")).current_dir(directory.path());
+    command.args(["--cfg=smpi/simulate-computation:no", "--log=root.thres:error"]);
+    command.arg(Mpi::Simulated.characterize()).args(["--torus", shape]);
+    rows(command.args(words.split_whitespace()))
+}
+
+#[test]
+fn on_a_torus_flows_share_the_link_that_they_have_in_common_and_a_hop_costs_its_latency() {
+    let words = "--repetitions 1 --factor 16 --test hops --test overlap --test through";
+    let rows = torus(words, "6,3", 18);
+    // The farthest of 6 by 3 are 3 + 1 hops away, 5 µs.
+    let latency = |hops: u64| {
+        let small = of(&rows, "hops-latency").into_iter().filter(|row| row["bytes"] == 64);
+        small.filter(|row| row["count"] == hops).map(seconds).next().expect("measured")
+    };
+    for hops in 2..=4 {
+        let cost = latency(hops) - latency(1);
+        assert!((cost / (1.25e-6 * (hops - 1) as f64) - 1.0).abs() < 0.02, "{hops}: {cost}");
+    }
+    let rate = |test: &str, variant: &str| {
+        let own = of(&rows, test).into_iter().filter(|row| row["variant"] == variant);
+        own.map(|row| row["bytes"].as_f64().unwrap_or(0.0) / seconds(row)).fold(0.0, f64::max)
+    };
+    for flow in ["P0-P3", "P1-P2", "P0-P2", "P1-P3"] {
+        let alone = rate("overlap", &format!("{flow}, no overlap"));
+        assert!((0.9..1.0).contains(&(alone / 425e6)), "{flow}: {alone}");
+    }
+    // SimGrid shares a link by max-min with weights by latency, so the nearer flow gets more, and
+    // the farther one half over the whole of its time.
+    for (flow, other, least) in
+        [("P0-P3", "P1-P2", 0.45), ("P1-P2", "P0-P3", 0.5), ("P0-P2", "P1-P3", 0.45)]
+    {
+        let shared = rate("overlap", &format!("{flow}, with {other}")) / 425e6;
+        assert!((least..least + 0.35).contains(&shared), "{flow}: {shared}");
+    }
+    for local in ["inside the node", "another link"] {
+        let kept = rate("through", &format!("{local}, with flow-through"))
+            / rate("through", &format!("{local}, alone"));
+        assert!(kept > 0.97, "{local} keeps {kept}");
+    }
+}
+
+#[test]
+fn all_orders_of_ranks_are_predicted_then_measured() {
+    let words = "--repetitions 1 --halo-largest 1024 --test halo";
+    let rows = torus(words, "4,2,2", 16);
+    let names = |test: &str| -> BTreeSet<String> {
+        let own = rows.iter().filter(|row| row["test"] == test && row.get("skipped").is_none());
+        own.filter_map(|row| Some(row["variant"].as_str()?.split(',').next()?.to_owned())).collect()
+    };
+    let orders = names("halo-prediction");
+    assert_eq!(orders.len(), 24 + 1, "each order of X, Y, Z, T, and Hilbert's: {orders:?}");
+    assert_eq!(names("halo"), orders);
+    assert!(of(&rows, "halo").iter().all(|row| row["valid"] == true), "{rows:?}");
+    let load = |row: &Value| row["messages_of_the_busiest_link"].as_f64().expect("a number");
+    let predictions = || rows.iter().filter(|row| row["test"] == "halo-prediction");
+    let time = |order: &str| {
+        let large = of(&rows, "halo").into_iter().filter(|row| row["count"] == 1024);
+        let name = format!("{order}, isend and irecv");
+        large.filter(|row| row["variant"] == name.as_str()).map(seconds).next().expect("measured")
+    };
+    let by = |row: &&Value| load(row) as u64;
+    let best = predictions().min_by_key(by).expect("there are some");
+    let worst = predictions().max_by_key(by).expect("there are some");
+    let names = [best, worst].map(|row| row["variant"].as_str().expect("a name"));
+    assert!(load(best) < load(worst), "orders differ: {names:?}");
+    assert!(time(names[0]) < time(names[1]), "what is predicted is measured: {names:?}");
+}
