@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Platform files for SimGrid: a torus as BlueGene/Q's, a fat tree, a dragonfly.
+"""Platform files for SimGrid: tori as BlueGene/Q's and BlueGene/P's, a fat tree, a dragonfly.
 
     mpi/platforms/make.py torus --nodes 1024 --output torus.xml --hosts hosts --ranks-per-node 2
     smpirun -n 2048 -platform torus.xml -hostfile hosts PROGRAM
@@ -31,15 +31,34 @@ class Kind:
     of_nodes: Callable[[int], Shape]
     of_shape: Callable[[list[int]], Shape]
     link_gb_s: float
-    worst_latency_us: float
+    worst_latency_us: float | None  # none: it follows from hop_us
     cores: int
     core_gflops: float
+    hop_us: float = 0.0  # of every link, however many there are
+    receive_us: float = 0.0  # what a message costs the rank that receives it
+    engine_links: float = 0.0  # what a node sends and receives at most, in links; 0: no bound
 
 
 # The torus has the paper's figures (Levy et al., ROSS'14, section 4.1): 2 GB/s a link each way, ten
 # links a node, 2.6 µs. The others are rounded from what the vendors state, cores and speeds as in
 # table 1 of Shudler et al. (ICS'15): 4 flops a cycle and core; 8 on BlueGene/Q and Sandy Bridge.
+#
+# BlueGene/P's are those of Balaji et al. (2009): 425 MB/s a link each way, one DMA engine a node as
+# fast as its six links, also for messages inside the node, 2.8 µs to a neighbour, and 2.6 µs more
+# to the farthest of 131,072 cores, 48 hops away on a torus of 32 by 32 by 32 nodes.
 KINDS = {
+    "bluegene-p": Kind(
+        "BlueGene/P",
+        shapes.torus_3d_of,
+        shapes.torus,
+        0.425,
+        None,
+        4,
+        3.4,
+        hop_us=2.6 / 47,
+        receive_us=2.8 - 2.6 / 47,
+        engine_links=6.0,
+    ),
     "torus": Kind("BlueGene/Q", shapes.torus_of, shapes.torus, 2.0, 2.6, 16, 12.8),
     "fat-tree": Kind("QDR InfiniBand", shapes.fat_tree_of, shapes.fat_tree, 4.0, 2.0, 8, 11.7),
     "dragonfly": Kind("Cray Aries", shapes.dragonfly_of, shapes.dragonfly, 5.0, 2.5, 8, 20.8),
@@ -47,6 +66,9 @@ KINDS = {
 
 # A message from a node to itself does not meet the network.
 LOOPBACK = 'loopback_bw="20GBps" loopback_lat="0.1us"'
+# Where it passes the engine that also drives the links, which bounds what leaves and enters a node.
+ENGINE = 'loopback_bw="{engine:g}GBps" loopback_lat="{hop_ns:.6f}ns" limiter_link="{engine:g}GBps"'
+RECEIVE = '\n    <prop id="smpi/or" value="0:{seconds:g}:0"/>'
 
 PLATFORM = """\
 <?xml version='1.0'?>
@@ -57,7 +79,7 @@ PLATFORM = """\
     <prop id="smpi/bw-factor" value="0:1"/>
     <prop id="smpi/lat-factor" value="0:1"/>
     <prop id="network/TCP-gamma" value="0"/>
-    <prop id="network/crosstraffic" value="no"/>
+    <prop id="network/crosstraffic" value="no"/>{receive}
   </config>
   <cluster id="machine" prefix="n" suffix="" radical="0-{last}" speed="{gflops:g}Gf" core="{cores}"
            bw="{link:g}GBps" lat="{hop_ns:.6f}ns" {loopback}
@@ -68,7 +90,11 @@ PLATFORM = """\
 
 def platform(shape: Shape, options: argparse.Namespace) -> str:
     """Return the platform file."""
-    hop_ns = 1e3 * options.worst_latency_us / shape.worst_hops
+    kind = KINDS[options.topology]
+    if options.worst_latency_us is None:
+        options.worst_latency_us = kind.hop_us * shape.worst_hops + kind.receive_us
+    hop_ns = 1e3 * (options.worst_latency_us - kind.receive_us) / shape.worst_hops
+    engine = options.link_gb_s * kind.engine_links
     comment = (
         f"{shape.nodes} nodes, {options.topology} {shape.parameters}: {options.link_gb_s:g} GB/s a "
         f"link each way, {options.worst_latency_us:g} µs between the farthest two. Made by "
@@ -81,7 +107,8 @@ def platform(shape: Shape, options: argparse.Namespace) -> str:
         cores=options.cores,
         link=options.link_gb_s,
         hop_ns=hop_ns,
-        loopback=LOOPBACK,
+        loopback=ENGINE.format(engine=engine, hop_ns=hop_ns) if engine else LOOPBACK,
+        receive=RECEIVE.format(seconds=1e-6 * kind.receive_us) if kind.receive_us else "",
         topology=shape.topology,
         parameters=shape.parameters,
     )
@@ -118,7 +145,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("topology", choices=KINDS)
+    parser.add_argument("topology", choices=sorted(KINDS))
     size = parser.add_mutually_exclusive_group(required=True)
     size.add_argument("--nodes", type=count, help="how many; the shape follows")
     size.add_argument(

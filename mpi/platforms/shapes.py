@@ -16,6 +16,7 @@ from itertools import product
 MOST_NODES = 65_536
 # Longest ring, most ports on each side of a switch, and what a router of Cray's Aries has.
 LONGEST_RING = 16
+LONGEST_RING_OF_THREE = 40
 MOST_PORTS = 64
 NODES_A_ROUTER, MOST_ROUTERS, MOST_CHASSIS = 4, 16, 6
 
@@ -60,6 +61,20 @@ def torus_of(nodes: int) -> Shape:
             "take a number such as 16, 512 or 1024, or say --shape"
         )
     return torus([*rings, fifth])
+
+
+def torus_3d_of(nodes: int) -> Shape:
+    """Return the torus of three dimensions, as alike as the number allows."""
+    rings = [1, 1, 1]
+    for prime in sorted(_primes(nodes), reverse=True):
+        rings[rings.index(min(rings))] *= prime
+    rings.sort(reverse=True)
+    if rings[0] > LONGEST_RING_OF_THREE:
+        raise ShapeError(
+            f"{nodes} nodes make no torus of three dimensions without a ring of {rings[0]}, more "
+            f"than {LONGEST_RING_OF_THREE}: take a number such as 64, 512 or 1024, or say --shape"
+        )
+    return torus(rings)
 
 
 def fat_tree(levels: list[int]) -> Shape:

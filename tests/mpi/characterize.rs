@@ -9,7 +9,8 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::toolchain::{self, Mpi, done, place, root};
+use crate::platforms::platform;
+use crate::toolchain::{self, Mpi, done, place};
 
 /// As little as shows something, on ranks that outnumber the cores.
 const LITTLE: &str = "--repetitions 2 --factor 4096 --largest 4096 --halo-largest 8 --beyond-cache 0 \
@@ -133,29 +134,45 @@ fn wrong_options_are_refused() {
     }
 }
 
-/// A torus as `mpi/platforms/make.py` writes it, and two ranks on each node.
-fn torus(words: &str, shape: &str, nodes: usize) -> Vec<Value> {
+/// Rows of a machine as `mpi/platforms/make.py` writes it, with two ranks on each node.
+fn simulated(machine: &[&str], nodes: usize, words: &str) -> Vec<Value> {
     let directory: TempDir = place();
-    let path = |name: &str| directory.path().join(name);
-    done(
-        Command::new("python3")
-            .arg("-B")
-            .arg(root().join("mpi/platforms/make.py"))
-            .args(["torus", "--shape", shape, "--ranks-per-node", "2"])
-            .args(["--link-gb-s", "0.425", "--worst-latency-us", "5"])
-            .arg("--output")
-            .arg(path("torus.xml"))
-            .arg("--hosts")
-            .arg(path("hosts")),
-    );
+    let (file, hosts) = platform(directory.path(), &[machine, &["--ranks-per-node", "2"]].concat());
     let mut command = Command::new("smpirun");
-    command
-        .args(["-no-privatize", "-n", &(2 * nodes).to_string(), "-platform"])
-        .arg(path("torus.xml"));
-    command.arg("-hostfile").arg(path("hosts")).current_dir(directory.path());
+    command.args(["-no-privatize", "-n", &(2 * nodes).to_string(), "-platform"]).arg(file);
+    command.arg("-hostfile").arg(hosts).current_dir(directory.path());
     command.args(["--cfg=smpi/simulate-computation:no", "--log=root.thres:error"]);
-    command.arg(Mpi::Simulated.characterize()).args(["--torus", shape]);
-    rows(command.args(words.split_whitespace()))
+    rows(command.arg(Mpi::Simulated.characterize()).args(words.split_whitespace()))
+}
+
+/// On a torus with a link of 425 MB/s, whose farthest nodes are 5 µs apart.
+fn torus(words: &str, shape: &str, nodes: usize) -> Vec<Value> {
+    let machine = ["torus", "--shape", shape, "--link-gb-s", "0.425", "--worst-latency-us", "5"];
+    simulated(&machine, nodes, &format!("--torus {shape} {words}"))
+}
+
+/// Balaji et al., sections 3.1 and 3.2.4: 2.8 µs to a neighbour and inside a node alike, six times
+/// the bandwidth of a link inside a node, and a fan-out of 18 Gb/s and more.
+#[test]
+fn blue_gene_p_has_the_papers_latency_its_engine_and_its_fan_out() {
+    let words = "--torus 4,4,4 --repetitions 1 --factor 1024 --test pair --test cores --test fans";
+    let rows = simulated(&["bluegene-p", "--shape", "4,4,4"], 64, words);
+    let of_bytes = |test: &str, bytes: u64| {
+        let own = of(&rows, test).into_iter().filter(|row| row["bytes"] == bytes);
+        own.map(seconds).next_back().expect("measured")
+    };
+    for test in ["latency", "core-latency"] {
+        let empty = of_bytes(test, 0);
+        assert!((empty / 2.8e-6 - 1.0).abs() < 0.02, "{test}: {empty}");
+    }
+    let large = 1 << 20;
+    let link = f64::from(1 << 20) / of_bytes("bandwidth", large);
+    assert!((0.97..1.0).contains(&(link / 425e6)), "{link}");
+    let inside = f64::from(1 << 20) / of_bytes("core-bandwidth", large);
+    assert!((5.7..6.05).contains(&(inside / link)), "{inside} and {link}");
+    // The last row has all six neighbours.
+    let out = 6.0 * f64::from(1 << 20) / of_bytes("fan-out", large);
+    assert!((18e9..20.5e9).contains(&(8.0 * out)), "{out}");
 }
 
 #[test]
