@@ -117,7 +117,7 @@ def test_wrong_use_is_an_error(pytester: pytest.Pytester, monkeypatch: pytest.Mo
             scaling(abs, n=[1, 2, 3]).expect("n^^2")
 
         def test_parameters(scaling):
-            scaling(abs, n=[1], m=[2])
+            scaling(abs, n=[1], m=[2], k=[3])
         """
     )
     result = pytester.runpytest_subprocess("-p", "tidings.scaling.pytest_plugin")
@@ -166,3 +166,51 @@ def test_theta_asks_for_both_sides(
     result = pytester.runpytest_subprocess("-p", "tidings.scaling.pytest_plugin")
     result.assert_outcomes(failed=1, passed=1)
     result.stdout.fnmatch_lines(["*expected O(n^2), O(n) to O(n^3), found O(1)*violated*"])
+
+
+def test_two_parameters(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    pytester.makepyfile(
+        """
+        P, N = [2, 4, 8, 16, 32], [100, 200, 400, 800, 1600]
+
+        def exchanged(p, n):
+            return 50 + p * n
+
+        def test_true(scaling):
+            scaling(exchanged, p=P, n=N).expect("p n", metric="returned")
+
+        def test_broken(scaling):
+            scaling(exchanged, p=P, n=N, layout="cross").expect("p + n", metric="returned")
+
+        def loops(pair):
+            for _ in range(pair[0] * pair[1]):
+                pass
+
+        def test_counted_with_setup(scaling):
+            small = [4, 8, 16, 32]
+            checked = scaling(loops, setup=lambda p, n: (p, n), p=small, n=small)
+            checked.expect("n p", metric="bytecodes")
+
+        def test_names(scaling):
+            scaling(exchanged, p=P, n=N).expect("k", metric="returned")
+
+        def test_one_value(scaling):
+            scaling(exchanged, p=P, n=[7]).expect("p n", metric="returned")
+
+        def test_layout(scaling):
+            scaling(exchanged, p=P, n=N, layout="star")
+        """
+    )
+    result = pytester.runpytest_subprocess("-p", "tidings.scaling.pytest_plugin")
+    result.assert_outcomes(passed=2, failed=4)
+    result.stdout.fnmatch_lines(
+        [
+            "*O(k) is in `k`, but what was measured is in p and n*",
+            "*n is 7 everywhere*",
+            "*layout='star': it must be grid or cross*",
+            "exchanged (returned): expected O(p + n), *found O(p n) *: violated",
+            "exchanged (returned): expected O(p n), *found O(p n) ✓*: holds",
+            "loops (bytecodes): expected O(p n), *found O(p n) ✓*: holds",
+        ]
+    )

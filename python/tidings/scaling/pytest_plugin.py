@@ -2,6 +2,7 @@
 
 ``scaling(sort, n=[2**k for k in range(8, 15)]).expect("n log n")`` calls ``sort(size)`` at every
 size, repetitions interleaved, and fails the test where the expectation is violated or nothing fits.
+Two parameters, ``scaling(exchange, p=[...], n=[...])``, are measured at their pairs.
 All expectations of a session share one rate of false alarms, an equal part for each that the
 session has collected: a test cannot wait for the others' results, and under xdist it does not see
 them. An undecided expectation does not fail a test unless ``--scaling-strict`` is given. A table of
@@ -17,7 +18,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Union
 
 import pytest
 
@@ -25,12 +27,17 @@ from tidings.scaling.counters import alone, calls, processor, timing
 from tidings.scaling.counters.library import CounterError
 
 if TYPE_CHECKING:
-    from tidings.scaling.expectation import Expectation
-    from tidings.scaling.limits import Limits
+    from tidings.scaling.expectation import Expectation, TwoExpectation
     from tidings.scaling.measurement import Measurement
-    from tidings.scaling.verdict import Evaluation
+    from tidings.scaling.two_parameters.points import PointsMeasurement
+    from tidings.scaling.verdict import AnyLimits, Evaluation, Model
+
+    Size = Union[float, tuple[float, float]]
+    Value = tuple[Any, int, float]
+    """A size or a pair, the number of a repetition, what was measured."""
 
 METRICS = tuple(dict.fromkeys([*timing.METRICS, *calls.METRICS, *alone.METRICS]))
+LAYOUTS = ("grid", "cross")
 _COUNTS = "instructions or bytecodes"
 _PROPERTY = "tidings_scaling"
 _EVALUATIONS = pytest.StashKey[list[Any]]()
@@ -86,25 +93,57 @@ def scaling(request: pytest.FixtureRequest) -> Iterator[Callable[..., Measured]]
 
     def measure(
         function: Callable[..., Any],
-        setup: Callable[[Any], Any] | None = None,
+        setup: Callable[..., Any] | None = None,
         repetitions: int = 5,
         per: str = "call",
-        **parameter: Iterable[float],
+        layout: str = "grid",
+        **parameters: Iterable[float],
     ) -> Measured:
-        if len(parameter) != 1:
-            raise TypeError("give one parameter with its sizes, like n=[256, 512, 1024]")
+        if len(parameters) not in (1, 2):
+            raise TypeError("give one parameter with its sizes, like n=[256, 512, 1024], or two")
         if per not in timing.PER:
             raise TypeError(f"per={per!r}: it must be {' or '.join(timing.PER)}")
-        ((variable, sizes),) = parameter.items()
-        listed = list(sizes)
+        if layout not in LAYOUTS:
+            raise TypeError(f"layout={layout!r}: it must be {' or '.join(LAYOUTS)}")
+        names = tuple(parameters)
+        listed = _sizes([list(sizes) for sizes in parameters.values()], layout)
+        if len(names) == 2 and setup is None:
+            function = _of_pairs(function)
+        elif len(names) == 2 and setup is not None:
+            setup = _of_pairs(setup)
         node = request.node
-        made.append(Measured(node, function, setup, repetitions, variable, listed, alpha, strict))
+        made.append(Measured(node, function, setup, repetitions, names, listed, alpha, strict))
         made[-1].per = per
         return made[-1]
 
     yield measure
     if request.node.stash.get(_ENDED, False) and not all(one.is_expected for one in made):
         pytest.fail("scaling(...) alone measures nothing: add .expect(...)", pytrace=False)
+
+
+def _sizes(listed: list[list[float]], layout: str) -> list[Size]:
+    """Return the sizes of one parameter, or the pairs of two.
+
+    A cross has a line along each, through the smallest value of the other, and the pair of both
+    largest, which tells a sum from a product.
+    """
+    if len(listed) == 1:
+        return list(listed[0])
+    pairs = [(one, other) for one in listed[0] for other in listed[1]]
+    if layout == "grid" or not pairs:
+        return list(pairs)
+    low, high = tuple(map(min, listed)), tuple(map(max, listed))
+    return [at for at in pairs if low[0] == at[0] or low[1] == at[1] or at == high]
+
+
+def _of_pairs(function: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Return a function of a pair that calls one of two arguments."""
+
+    @wraps(function)
+    def of_pair(pair: tuple[float, float]) -> Any:  # noqa: ANN401
+        return function(*pair)
+
+    return of_pair
 
 
 class Measured:
@@ -116,8 +155,8 @@ class Measured:
         function: Callable[..., Any],
         setup: Callable[[Any], Any] | None,
         repetitions: int,
-        variable: str,
-        sizes: list[float],
+        parameters: tuple[str, ...],
+        sizes: list[Size],
         alpha: float,
         strict: bool,
     ) -> None:
@@ -126,7 +165,7 @@ class Measured:
         self.function = function
         self.setup = setup
         self.repetitions = repetitions
-        self.variable = variable
+        self.parameters = parameters
         self.sizes = sizes
         self.alpha = alpha
         self.strict = strict
@@ -162,16 +201,17 @@ class Measured:
     def _evaluated(self, growth: str, metric: str, within: str | None, sides: str) -> Evaluation:
         __tracebackhide__ = True
         from tidings.scaling import verdict
-        from tidings.scaling.engines.bayes import BayesEngine
 
         with _reported_in_a_line():
-            expectation, limits = _stated(growth, metric, within, sides)
+            _require_known(metric, sides)
+            expectation, limits = _stated(growth, within, self.parameters)
         name = getattr(self.function, "__name__", "function")
         measurement = self._measured(name, metric)
-        model = BayesEngine().fit(measurement, expectation.term)
+        model = _fitted(measurement, expectation)
         both = sides == "both" or (not sides and expectation.two_sided)
         evaluation = verdict.evaluate([model], [limits], self.alpha, [both])[0]
-        line = _line(name, metric, self.variable, str(expectation), evaluation)
+        variable = ", ".join(self.parameters)
+        line = _line(name, metric, variable, str(expectation), evaluation)
         if metric in timing.METRICS and evaluation.outcome is not verdict.Outcome.HOLDS:
             advice = f"times depend on caches and neighbours: a count, metric {_COUNTS}, does not"
             self.remarks.append(advice)
@@ -184,45 +224,34 @@ class Measured:
             pytest.fail(line, pytrace=False)
         return evaluation
 
-    def _measured(self, name: str, metric: str) -> Measurement:
+    def _measured(self, name: str, metric: str) -> Measurement | PointsMeasurement:
         __tracebackhide__ = True
-        from tidings.scaling.measurement import Measurement
+        from tidings.scaling.measurement import Measurement, Row
 
-        rows = self._rows(metric)
+        values = self._values(metric)
         with _reported_in_a_line():
-            return Measurement.of(rows, name, metric, self.variable)
+            if len(self.parameters) == 2:
+                return _at_points(values, name, metric, self.parameters)
+            rows = [Row(float(n), "", str(again), value) for n, again, value in values]
+            return Measurement.of(rows, name, metric, self.parameters[0])
 
-    def _rows(self, metric: str) -> list[Any]:
+    def _values(self, metric: str) -> list[Value]:
         """Measure all sizes, one repetition after the other."""
-        from tidings.scaling.measurement import Row
-
         if self._counts_alone(metric):
-            values = self._counted(metric)
-            return [Row(float(n), "", "", value) for n, value in zip(self.sizes, values)]
+            return [(n, 0, value) for n, value in zip(self.sizes, self._counted(metric))]
         if metric in timing.METRICS:
-            return self._timed(metric)
-        repetitions = 1 if metric in calls.EXACT else self.repetitions
+            timer = timing.Timing(self.function, self.setup, self.per, metric)
+            values = self._repeated(self.repetitions, timer.value)
+            self.remarks = timer.remarks(", ".join(self.parameters))
+            return values
         if metric != "returned":
             # What a first call alone does, such as imports inside it, is no part of growth.
             self.function(self._argument(self.sizes[0]))
-        return [
-            Row(float(size), "", str(repetition), self._value(metric, size))
-            for repetition in range(repetitions)
-            for size in self.sizes
-        ]
+        repetitions = 1 if metric in calls.EXACT else self.repetitions
+        return self._repeated(repetitions, lambda size: self._value(metric, size))
 
-    def _timed(self, metric: str) -> list[Any]:
-        """Time all sizes, one repetition after the other."""
-        from tidings.scaling.measurement import Row
-
-        timer = timing.Timing(self.function, self.setup, self.per, metric)
-        rows = [
-            Row(float(size), "", str(repetition), timer.value(size))
-            for repetition in range(self.repetitions)
-            for size in self.sizes
-        ]
-        self.remarks = timer.remarks(self.variable)
-        return rows
+    def _repeated(self, repetitions: int, measure: Callable[[Any], float]) -> list[Value]:
+        return [(size, again, measure(size)) for again in range(repetitions) for size in self.sizes]
 
     def _counts_alone(self, metric: str) -> bool:
         """Whether a metric is counted in a process of its own."""
@@ -242,26 +271,68 @@ class Measured:
             problem = str(error)
         pytest.fail(problem, pytrace=False)
 
-    def _value(self, metric: str, size: float) -> float:
+    def _value(self, metric: str, size: Size) -> float:
         argument = self._argument(size)
         return calls.METRICS[metric](lambda: self.function(argument))
 
-    def _argument(self, size: float) -> Any:  # noqa: ANN401
+    def _argument(self, size: Size) -> Any:  # noqa: ANN401
         return self.setup(size) if self.setup else size
 
 
-def _stated(growth: str, metric: str, within: str | None, sides: str) -> tuple[Expectation, Limits]:
-    """Return what an expectation states, or raise ValueError with what is wrong in it."""
-    from tidings.scaling.expectation import Expectation
-    from tidings.scaling.limits import Limits
-
+def _require_known(metric: str, sides: str) -> None:
     if metric not in METRICS:
         raise ValueError(f"metric `{metric}`: it must be one of {', '.join(METRICS)}")
     if sides not in ("", "upper", "both"):
         raise ValueError(f"sides `{sides}`: it must be upper or both")
-    expectation = Expectation.parse(growth)
-    deviation = Expectation.parse(within).term if within else None
-    return expectation, Limits.around(expectation.term, deviation)
+
+
+def _stated(
+    growth: str, within: str | None, parameters: tuple[str, ...]
+) -> tuple[Expectation | TwoExpectation, AnyLimits]:
+    """Return what an expectation states, or raise ValueError with what is wrong in it."""
+    from tidings.scaling.expectation import Expectation, TwoExpectation
+    from tidings.scaling.limits import Limits
+
+    if len(parameters) == 1:
+        expectation = Expectation.parse(growth)
+        deviation = Expectation.parse(within).term if within else None
+        return expectation, Limits.around(expectation.term, deviation)
+    from tidings.scaling.two_parameters.limits import TwoLimits
+
+    names = (parameters[0], parameters[1])
+    stated = TwoExpectation.lifted(Expectation.read(growth), names)
+    allowed = TwoExpectation.lifted(Expectation.read(within), names).growth if within else None
+    return stated, TwoLimits.around(stated.growth, allowed)
+
+
+def _fitted(
+    measurement: Measurement | PointsMeasurement, expectation: Expectation | TwoExpectation
+) -> Model:
+    """Return the model of a measurement, in as many parameters as the expectation."""
+    from tidings.scaling.engines.bayes import BayesEngine
+    from tidings.scaling.expectation import Expectation
+    from tidings.scaling.measurement import Measurement
+
+    if isinstance(expectation, Expectation) and isinstance(measurement, Measurement):
+        return BayesEngine().fit(measurement, expectation.term)
+    from tidings.scaling.two_parameters import engine
+
+    assert not isinstance(expectation, Expectation), "the fixture states both in two parameters"
+    assert not isinstance(measurement, Measurement), "the fixture states both in two parameters"
+    return engine.fit(measurement, expectation.growth)
+
+
+def _at_points(
+    values: list[Value], function: str, metric: str, parameters: tuple[str, ...]
+) -> PointsMeasurement:
+    """Return what was measured at pairs."""
+    from tidings.scaling.two_parameters.points import of_points
+
+    found: dict[Any, list[float]] = {}
+    for point, _, value in values:
+        found.setdefault(point, []).append(value)
+    names = (parameters[0], parameters[1])
+    return of_points(names, list(found), list(found.values()), function, metric)
 
 
 @contextmanager

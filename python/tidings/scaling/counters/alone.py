@@ -31,6 +31,7 @@ import pytest
 from tidings.scaling.counters import library
 from tidings.scaling.counters.calls import without_collector
 from tidings.scaling.counters.library import CounterError, Counts
+from tidings.scaling.counters.timing import text_of
 
 METRICS = ("instructions", "allocations", "heap", "pss")
 """What can be counted in a process of its own."""
@@ -39,12 +40,13 @@ _FOLDER = "TIDINGS_SCALING_ALONE"
 _EMPTY_CALLS = 5
 _REQUEST, _EARLIER, _COUNTS = "request.json", "earlier.pickle", "counts.json"
 
-Call = Callable[[float], Any]
-Setup = Callable[[float], Any]
+Call = Callable[[Any], Any]
+Setup = Callable[[Any], Any]
+"""Of a size, or of a pair in two parameters."""
 
 
 def counts(
-    node: pytest.Item, metric: str, sizes: Sequence[float], earlier: Sequence[object]
+    node: pytest.Item, metric: str, sizes: Sequence[Any], earlier: Sequence[object]
 ) -> list[float]:
     """Run a test again and return what its next expectation counts at each size.
 
@@ -57,7 +59,7 @@ def counts(
 
 
 def _child(
-    node: pytest.Item, metric: str, sizes: Sequence[float], earlier: Sequence[object]
+    node: pytest.Item, metric: str, sizes: Sequence[Any], earlier: Sequence[object]
 ) -> list[float]:
     with tempfile.TemporaryDirectory(prefix="tidings-scaling-") as name:
         folder = Path(name)
@@ -142,7 +144,7 @@ class Request:
         self.folder = folder
         stated = json.loads((folder / _REQUEST).read_text(encoding="utf-8"))
         self.metric: str = stated["metric"]
-        self.sizes: list[float] = stated["sizes"]
+        self.sizes: list[Any] = stated["sizes"]
         self.earlier: list[Any] = []
         if stated["index"]:
             self.earlier = pickle.loads((folder / _EARLIER).read_bytes())
@@ -168,12 +170,12 @@ class Request:
         (self.folder / _COUNTS).write_text(json.dumps(values), encoding="utf-8")
         pytest.skip("counted")
 
-    def _of_call(self, size: float, counted: float) -> float:
+    def _of_call(self, size: Any, counted: float) -> float:  # noqa: ANN401
         """Return a call's count less that of an empty call; no allocation counts as 1."""
         if counted <= 0 and self.metric == "instructions":
             raise CounterError(
-                f"at size {size:g} the function counts no more instructions than an empty one: "
-                "make it do more, or omit that size"
+                f"at size {text_of(size)} the function counts no more instructions than an empty "
+                "one: make it do more, or omit that size"
             )
         return max(counted, 1.0)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import repeat
 from typing import Any
@@ -34,6 +34,12 @@ _MOST_ARGUMENTS = 256
 _SETUP_S = 0.05
 _WAITED = 0.2
 _LOAD = 1.5
+
+
+def text_of(size: float | Sequence[float]) -> str:
+    """Return a size, or a pair of two parameters, as text."""
+    pair = size if isinstance(size, Sequence) else (size,)
+    return ", ".join(f"{at:g}" for at in pair)
 
 
 @lru_cache(maxsize=4)
@@ -61,7 +67,10 @@ class _Same:
 
 
 class Timing:
-    """The timer of one function; it learns at each size how many calls make a batch."""
+    """The timer of one function; it learns at each size how many calls make a batch.
+
+    A size may be a pair, of two parameters.
+    """
 
     def __init__(
         self,
@@ -76,12 +85,12 @@ class Timing:
         self.per = per
         self.metric = metric
         self.clock = time.process_time if metric == "cpu" else time.perf_counter
-        self.calls: dict[float, int] = {}
-        self.short: set[float] = set()
+        self.calls: dict[Any, int] = {}
+        self.short: set[Any] = set()
         self._wall_s = 0.0
         self._cpu_s = 0.0
 
-    def value(self, size: float) -> float:
+    def value(self, size: Any) -> float:  # noqa: ANN401
         """Return the seconds of one call at a size."""
         if self.metric == "cold":
             return max(self._batch(self._arguments(size, 1)), 1e-12)
@@ -96,7 +105,7 @@ class Timing:
             least = min(least, self._batch(arguments))
         return max(least / calls, 1e-12)
 
-    def _calibrated(self, size: float) -> int:
+    def _calibrated(self, size: Any) -> int:  # noqa: ANN401
         """Return how many calls take long enough; the first of all calls is not timed."""
         enough = max(_BATCH_S, _CLOCK_STEPS * resolution(self.clock))
         most = self._most_calls(size)
@@ -111,7 +120,7 @@ class Timing:
             calls = min(int(wanted), most)
         return calls
 
-    def _most_calls(self, size: float) -> int:
+    def _most_calls(self, size: Any) -> int:  # noqa: ANN401
         """Return how many calls a batch may have: arguments of their own take time and memory."""
         if self.setup is None or self.per == "batch":
             return _MOST_CALLS
@@ -120,7 +129,7 @@ class Timing:
         took = time.perf_counter() - began
         return max(1, min(_MOST_ARGUMENTS, int(_SETUP_S / max(took, 1e-9))))
 
-    def _arguments(self, size: float, calls: int) -> Iterable[Any]:
+    def _arguments(self, size: Any, calls: int) -> Iterable[Any]:  # noqa: ANN401
         if self.setup is None:
             return _Same(size, calls)
         if self.per == "batch":
@@ -150,7 +159,7 @@ class Timing:
             said.append(f"the machine is loaded: calls waited {100 * waited:.0f} % of the time")
         if self.short:
             said.append(
-                f"calls are too short for the clock at {variable}={min(self.short):g}: say "
+                f"calls are too short for the clock at {variable}={text_of(min(self.short))}: say "
                 'per="batch" if the function leaves its argument as it is'
             )
         return said
