@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from tidings.scaling.engines.bayes import BayesEngine, pairs
 from tidings.scaling.engines.bayes.candidates import PAIRS_WEIGHT, Candidates, candidates
 from tidings.scaling.engines.bayes.evidence import Problem
+from tidings.scaling.engines.bayes.linear import Linear
 from tidings.scaling.engines.bayes.noise import noise_of
 from tidings.scaling.engines.bayes.summary import summarize
 from tidings.scaling.measurement import Measurement
@@ -40,7 +41,8 @@ def chosen(values: Floats) -> Candidates:
     """Return the candidates of values with the pairs that are weighed."""
     summary = summarize(measured(values))
     problem = Problem(summary.sizes, summary.logs, noise_of(summary))
-    return pairs.chosen(problem, candidates(summary.sizes))
+    listed = candidates(summary.sizes)
+    return pairs.chosen(problem, listed, Linear(problem, listed.exponents))[0]
 
 
 @pytest.mark.parametrize("constant", [0.0, 3.0])

@@ -115,9 +115,9 @@ def _pairs(
     for line in long:
         weights = problem.noise.weights[line]
         part = Problem(at[line], problem.logs[line], replace(problem.noise, weights=weights))
-        found, positive = pairs.fitted(part, listed)
-        squares += found
-        unfit += np.where(positive, 0.0, _UNFIT / len(long))
+        found = pairs.fitted(part, listed)
+        squares += found.squares
+        unfit += np.where(found.positive, 0.0, _UNFIT / len(long))
     height = problem.noise.log_likelihood(squares) + np.log(listed.pair_weights) - unfit
     best = (-height).argsort(kind="stable")[:most]
     return [(listed.terms[listed.leads[i]], listed.terms[listed.lowers[i]]) for i in best]

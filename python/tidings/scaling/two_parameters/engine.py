@@ -21,9 +21,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from tidings.scaling.engines.bayes import averaging
+from tidings.scaling.engines.bayes.averaging import NEAR, NEAR_SHARE, probability
 from tidings.scaling.engines.bayes.evidence import Problem
 from tidings.scaling.engines.bayes.noise import noise_of
-from tidings.scaling.engines.bayes.posterior import NEAR, NEAR_SHARE, average, probability
 from tidings.scaling.engines.bayes.summary import Summary, summarize
 from tidings.scaling.terms import CONSTANT, Term, log_values
 from tidings.scaling.two_parameters import fits
@@ -33,9 +34,6 @@ from tidings.scaling.two_parameters.products import Product, Sum
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
-
-EXPECTED_SHARE = 0.5
-"""Prior share of the expectation itself among all growth that keeps its limits."""
 
 _F, _G, _FG, _OTHER = "f", "g", "fg", "h"
 _KINDS: tuple[tuple[tuple[str, ...], int, float], ...] = (
@@ -117,9 +115,7 @@ class TwoModel:
     @cached_property
     def shares(self) -> Floats:
         """The probability of each model."""
-        logs = self.log_prior + self.log_evidence
-        mass = np.exp(logs - logs.max())
-        return np.asarray(mass / mass.sum())
+        return averaging.shares(self.log_prior, self.log_evidence)
 
     @cached_property
     def _grown(self) -> tuple[tuple[Sum, ...], Places]:
@@ -183,17 +179,13 @@ class TwoModel:
         return sorted((*pair, 0.5))[1]
 
     def _odds(self, kept: NDArray[np.bool_], exact: NDArray[np.bool_]) -> float:
-        parts = [(EXPECTED_SHARE, exact & kept), (1 - EXPECTED_SHARE, kept & ~exact)]
-        within = average(self.log_prior, self.log_evidence, parts)
-        return probability(within, average(self.log_prior, self.log_evidence, [(1.0, ~kept)]))
+        odds = averaging.for_and_against(self.log_prior, self.log_evidence, kept, exact)
+        return probability(*odds)
 
     def log_interval(self, point: tuple[float, float], level: float = 0.95) -> tuple[float, float]:
         """Return ln of the interval that holds the expected value at a point."""
-        spots, masses = self._at(point)
-        order = spots.argsort(kind="stable")
-        spots, masses = spots[order], masses[order]
-        cumulated = (np.cumsum(masses) - masses / 2) / masses.sum()
-        low, high = np.interp([(1 - level) / 2, (1 + level) / 2], cumulated, spots)
+        at = np.array([(1 - level) / 2, (1 + level) / 2])
+        low, high = averaging.quantiles(*self._at(point), at)
         return (float(low), float(high))
 
     def interval(self, point: tuple[float, float], level: float = 0.95) -> tuple[float, float]:

@@ -7,9 +7,9 @@ and no penalty to tune: a candidate that can fit anything has its prior spread t
 down by that.
 
 `summary` reduces the measurements, `noise` is the likelihood of residuals, `candidates` the terms,
-`pairs` chooses sums of two of them, `forms` adds those with negative coefficients where counts are
-exact, `evidence` has the integrals, `posterior` the answers, `tails` the
-bounds of intervals.
+`linear` fits them roughly, `pairs` chooses sums of two, `forms` adds those with negative
+coefficients where counts are exact, `evidence` has the integrals, `averaging` what is computed from
+them, `posterior` the answers, `tails` the bounds of intervals.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tidings.scaling.engines.bayes.candidates import Candidates, candidates
 from tidings.scaling.engines.bayes.cliff import Cliff
 from tidings.scaling.engines.bayes.evidence import Found, Problem, Rows
 from tidings.scaling.engines.bayes.forms import Forms
+from tidings.scaling.engines.bayes.linear import Linear
 from tidings.scaling.engines.bayes.noise import noise_of
 from tidings.scaling.engines.bayes.posterior import Points, Posterior
 from tidings.scaling.engines.bayes.steps import Steps
@@ -129,7 +130,7 @@ class BayesEngine:
         noise = noise_of(summary)
         problem = Problem(summary.sizes, summary.logs, noise)
         listed = candidates(summary.sizes, expected)
-        weighed = _Weighed(problem, pairs.chosen(problem, listed))
+        weighed = _Weighed(problem, listed)
         squares = min(weighed.mixed_integral.squares.min(), weighed.alone_integral.squares.min())
         if _is_precise(summary) and squares > len(summary.sizes) * forms.EXACT**2:
             weighed.forms = forms.find(problem, listed.terms, expected)
@@ -153,7 +154,7 @@ class _Again:
 
     def beside_steps(self, smooth: Posterior) -> Steps | None:
         def weigh(problem: Problem) -> Posterior:
-            return _Weighed(problem, pairs.chosen(problem, self.listed)).posterior(smooth.reference)
+            return _Weighed(problem, self.listed).posterior(smooth.reference)
 
         return steps.weighed(self.problem, smooth, self.listed.exponents, weigh)
 
@@ -168,22 +169,23 @@ class _Weighed:
 
     forms: Forms | None = None
 
-    def __init__(self, problem: Problem, chosen: Candidates) -> None:
+    def __init__(self, problem: Problem, listed: Candidates) -> None:
         self.problem = problem
+        linear = Linear(problem, listed.exponents)
+        chosen, begins = pairs.chosen(problem, listed, linear)
         self.chosen = chosen
-        searched = _searched(problem, chosen)
+        starts, shares = free.starts(linear)
+        searched = _searched(problem, chosen, starts, shares, begins)
         free_power, free_width = searched.q[:2], searched.width[:2]
-        free_exponents, free_weights = free.rows(
-            free_power + free.starts(problem)[:, 0], free_width
-        )
+        free_exponents, free_weights = free.rows(free_power + starts[:, 0], free_width)
         families = len(chosen.terms) + np.repeat([0, 1], free.NODES)
         grows, pair_count = chosen.grows, len(chosen.leads)
         constants, constant_weights = _pair_constants(searched.q[2:], searched.width[2:], chosen)
         every = np.repeat(np.arange(pair_count), len(_CONSTANT_NODES))
         leads, lowers = chosen.lead_exponents, chosen.lower_exponents
-        listed = np.concatenate([chosen.exponents[grows], free_exponents])
+        leading = np.concatenate([chosen.exponents[grows], free_exponents])
         self.mixed = (
-            Rows.beside_constant(listed)
+            Rows.beside_constant(leading)
             .joined(Rows.beside_lower(leads, lowers, np.full(pair_count, -np.inf)))
             .joined(Rows.beside_lower(leads[every], lowers[every], constants))
         )
@@ -242,10 +244,11 @@ class _Weighed:
         return Posterior(
             rows,
             self.chosen.terms,
+            self.chosen.exponents,
             group,
             evidence,
             prior,
-            self._points(),
+            self._points,
             self.problem.middle,
             reference,
             self.forms,
@@ -294,10 +297,14 @@ def _among(places: NDArray[np.intp], count: int) -> NDArray[np.bool_]:
     return present
 
 
-def _searched(problem: Problem, chosen: Candidates) -> Found:
-    """Search the best free exponent of both families, then the best constant beside each pair."""
-    starts, pair_count = free.starts(problem), len(chosen.leads)
-    count = len(starts)
+def _searched(
+    problem: Problem, chosen: Candidates, starts: Floats, shares: Floats, begins: Floats
+) -> Found:
+    """Search the best free exponent of both families, then the best constant beside each pair.
+
+    Searches begin at exponents with shares beside a constant, and at parts of pairs.
+    """
+    count, pair_count = len(starts), len(chosen.leads)
     rows = Rows(
         np.concatenate([starts, chosen.lead_exponents]),
         np.concatenate([np.zeros((count, 3)), chosen.lower_exponents]),
@@ -306,8 +313,8 @@ def _searched(problem: Problem, chosen: Candidates) -> Found:
     )
     is_free = np.arange(count + pair_count) < count
     slope = np.log(problem.sizes / problem.middle)[None, :]
-    zero = np.zeros(count + pair_count)
-    return problem.search(rows, slope, is_free, zero, zero)
+    u, q = np.concatenate([np.stack([shares, np.zeros(count)], axis=1), begins]).T
+    return problem.search(rows, slope, is_free, u, q)
 
 
 def _pair_constants(best: Floats, width: Floats, chosen: Candidates) -> tuple[Floats, Floats]:

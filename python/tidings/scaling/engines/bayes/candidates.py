@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +100,11 @@ class Candidates:
     lowers: Places
     pair_weights: Floats
 
+    @cached_property
+    def log_pair_weights(self) -> Floats:
+        """Logarithms of the pairs' weights."""
+        return np.log(self.pair_weights)
+
     @property
     def lead_exponents(self) -> Floats:
         """Exponents of the pairs' leading terms."""
@@ -118,7 +123,7 @@ def candidates(sizes: Floats, expected: Term | None = None) -> Candidates:
         steps = np.diff(sizes)
         exponential = 1.0 if steps.max() <= 1.01 * steps.min() else _UNEVEN
     plain = _candidates(exponential, None)
-    if expected is None or expected in plain.terms:
+    if expected is None or expected in _listed_terms(exponential):
         return plain
     return _candidates(exponential, expected)
 
@@ -146,6 +151,12 @@ def _candidates(exponential_weight: float, expected: Term | None) -> Candidates:
         lowers,
         pair_weights,
     )
+
+
+@lru_cache(maxsize=4)
+def _listed_terms(exponential_weight: float) -> frozenset[Term]:
+    """Return the terms as a set, in which one is found without comparing it with all."""
+    return frozenset(_candidates(exponential_weight, None).terms)
 
 
 def _pairs(terms: tuple[Term, ...]) -> tuple[Places, Places, Floats]:

@@ -27,13 +27,14 @@ from tidings.scaling.terms import log_values_of
 
 Floats = NDArray[np.float64]
 
-_COARSE = 13
+_COARSE = np.linspace(0.0, 1.0, 13)
 _LOCAL = np.array([-14, -8, -5, -3.4, -2.3, -1.5, -0.9, -0.4, 0, 0.4, 0.9, 1.5, 2.3, 3.4, 5, 8, 14])
 _MARGIN = 6.0
 _PAIR_MARGIN = 2.2
 """A leading term beside a lower one must reach a tenth of it at some size, or it does not count."""
 _STEPS = 4
-_SEARCH_STEPS = 7
+_SEARCH_STEPS = 4
+"""Searches begin near their ends."""
 _CLIP = 300.0
 JUMP_SCALE = 0.6
 """Scale of the logistic prior of a jump's logarithm: half of all are below a factor of two."""
@@ -182,7 +183,7 @@ class Problem:
         margin = np.where(np.isfinite(rows.lower_scale), _PAIR_MARGIN, _MARGIN)
         even = np.log(beside) - growing
         low, high = even.min(axis=1) - margin, even.max(axis=1) + _MARGIN
-        coarse = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, _COARSE)
+        coarse = low[:, None] + (high - low)[:, None] * _COARSE
         rough = self._at(beside, factor, coarse)
         best = coarse[np.arange(len(coarse)), rough[0].argmin(axis=1)]
         peak = self._refined(beside, factor, best, low, high)
@@ -366,7 +367,7 @@ def _sorted(some: tuple[Floats, ...], others: tuple[Floats, ...]) -> list[Floats
 
 def _narrow(peak: Peak, log_likelihood: Floats, growing: Floats) -> Integral:
     """Return integrals by Laplace's approximation, all of it in the first node."""
-    shape = (len(peak.at), _COARSE + len(_LOCAL))
+    shape = (len(peak.at), len(_COARSE) + len(_LOCAL))
     nodes = np.repeat(peak.at[:, None], shape[1], axis=1)
     log_weights = np.full(shape, -np.inf)
     area = np.log(peak.width * math.sqrt(2 * math.pi) + 1e-300)

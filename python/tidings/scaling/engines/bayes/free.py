@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tidings.scaling.engines.bayes.candidates import FREE_WEIGHT
 from tidings.scaling.engines.bayes.evidence import Problem
+from tidings.scaling.engines.bayes.linear import Linear
 
 Floats = NDArray[np.float64]
 
@@ -32,12 +33,17 @@ _DENOMINATORS = (1, 2, 3, 4, 5, 10, 20, 100)
 NODES = len(_NODES)
 
 
-def starts(problem: Problem) -> Floats:
-    """Return exponents (power, logs, rate) that a search may begin at: the steeper end's slope."""
-    x = np.log(problem.sizes)
-    slopes = np.diff(problem.logs) / np.diff(x)
-    power = float(np.clip(max(slopes[0], slopes[-1], key=abs), -3.0, 4.0))
-    return np.array([[power, 0.0, 0.0], [power, 1.0, 0.0]])
+def starts(linear: Linear) -> tuple[Floats, Floats]:
+    """Return exponents (power, logs, rate) that a search begins at: the best listed ones.
+
+    With them ln of their part over the constant's.
+    """
+    power, logs, rate = linear.exponents.T
+    found = [
+        linear.best(np.flatnonzero((logs == family) & (rate == 0) & (power != 0)))
+        for family in LOGS
+    ]
+    return linear.exponents[[at for at, _ in found]], np.array([begin for _, begin in found])
 
 
 def straight(problem: Problem) -> tuple[Floats, Floats]:

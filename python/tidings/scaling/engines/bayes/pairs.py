@@ -13,68 +13,80 @@ terms must not take the weight from sums, or predictions are too confident.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidings.scaling.engines.bayes.candidates import Candidates, Floats, Places
 from tidings.scaling.engines.bayes.evidence import Problem
-from tidings.scaling.terms import log_values_of
+from tidings.scaling.engines.bayes.linear import Linear, odds
 
 WEIGHED = 20
 """How many pairs are weighed: twelve name growth as well as forty; predictions need the others."""
 
-_CLIP = 300.0
 _TINY = 1e-12
 _UNFIT = 50.0
 """How much less likely a pair counts, in logarithms, whose coefficients are not all positive."""
 
 
-def chosen(problem: Problem, listed: Candidates) -> Candidates:
-    """Return the candidates with those of their pairs that fit best."""
-    squares, positive = fitted(problem, listed)
-    height = problem.noise.log_likelihood(squares) + np.log(listed.pair_weights)
-    height -= np.where(positive, 0.0, _UNFIT)
+@dataclass(frozen=True)
+class Fitted:
+    """Fits of pairs: squares of residuals, whether both coefficients are positive, and all three.
+
+    `constant` is 0 where it would be negative.
+    """
+
+    squares: Floats
+    positive: NDArray[np.bool_]
+    lead: Floats
+    lower: Floats
+    constant: Floats
+
+
+def chosen(problem: Problem, listed: Candidates, linear: Linear) -> tuple[Candidates, Floats]:
+    """Return the candidates with those of their pairs that fit best, and where searches begin.
+
+    That is ln of the leading part and of the constant over the lower part, for each pair.
+    """
+    fits = fitted(problem, listed, linear)
+    height = problem.noise.log_likelihood(fits.squares) + listed.log_pair_weights
+    height -= np.where(fits.positive, 0.0, _UNFIT)
     best = (-height).argsort(kind="stable")[:WEIGHED]
     mass = np.exp(height - height[best[0]])
     share = mass[best].sum() / mass.sum()
-    return replace(
+    made = replace(
         listed,
         leads=listed.leads[best],
         lowers=listed.lowers[best],
         pair_weights=listed.pair_weights[best] / share,
     )
+    lower = linear.at_middle(made.lowers, fits.lower[best])
+    begins = np.stack(
+        [
+            odds(linear.at_middle(made.leads, fits.lead[best]), lower),
+            odds(fits.constant[best] * linear.constant[linear.middle], lower),
+        ],
+        axis=1,
+    )
+    return made, np.where(fits.positive[best, None], begins, 0.0)
 
 
-def fitted(problem: Problem, listed: Candidates) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the squares of each pair's residuals, and whether its coefficients are positive."""
+def fitted(problem: Problem, listed: Candidates, linear: Linear | None = None) -> Fitted:
+    """Fit each pair, beside a constant where that is positive."""
     leads, lowers = listed.leads, listed.lowers
-    target = np.sqrt(problem.weights)
-    terms, constant = _relative(problem, listed.exponents), _relative(problem, np.zeros((1, 3)))[0]
-    projected = _without(terms, constant), _without(target, constant)
-    with_constant = _coefficients(*projected, leads, lowers)
-    along = terms @ constant
-    left = constant @ target - with_constant[0] * along[leads] - with_constant[1] * along[lowers]
+    linear = linear or Linear(problem, listed.exponents)
+    terms, constant, along = linear.terms, linear.constant, linear.along
+    with_constant = _coefficients(*linear.projected, leads, lowers)
+    left = linear.level - with_constant[0] * along[leads] - with_constant[1] * along[lowers]
     mixed = (left > 0) & (with_constant > 0).all(axis=0)
-    lead, lower = np.where(mixed, with_constant, _coefficients(terms, target, leads, lowers))
-    positive = (lead > 0) & (lower > 0)
+    lead, lower = np.where(mixed, with_constant, _coefficients(terms, linear.target, leads, lowers))
+    left = np.where(mixed, left, 0.0)
     fit = np.maximum(lead, _TINY)[:, None] * terms[leads]
     fit += np.maximum(lower, _TINY)[:, None] * terms[lowers]
-    fit += np.where(mixed, left, 0.0)[:, None] * constant
-    return problem.residuals(problem.logs + np.log(fit / target + 1e-300))[1], positive
-
-
-def _relative(problem: Problem, exponents: Floats) -> Floats:
-    """Return terms, relative to the values and weighted, as unit vectors."""
-    logs = np.clip(log_values_of(exponents, problem.sizes), -_CLIP, _CLIP) - problem.logs
-    vectors = np.exp(logs - logs.max(axis=1, keepdims=True)) * np.sqrt(problem.weights)
-    return np.asarray(vectors / np.sqrt((vectors * vectors).sum(axis=1, keepdims=True)))
-
-
-def _without(vectors: Floats, constant: Floats) -> Floats:
-    """Return the parts of vectors orthogonal to a unit vector."""
-    return np.asarray(vectors - (vectors @ constant)[..., None] * constant)
+    fit += left[:, None] * constant
+    squares = problem.residuals(problem.logs + np.log(fit / linear.target + 1e-300))[1]
+    return Fitted(squares, (lead > 0) & (lower > 0), lead, lower, left)
 
 
 def _coefficients(vectors: Floats, target: Floats, leads: Places, lowers: Places) -> Floats:

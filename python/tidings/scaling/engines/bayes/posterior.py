@@ -10,6 +10,7 @@ them.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,19 +18,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tidings.scaling.engines.bayes import free
+from tidings.scaling.engines.bayes import averaging, free
+from tidings.scaling.engines.bayes.averaging import NEAR, NEAR_SHARE, probability
 from tidings.scaling.engines.bayes.evidence import Rows
 from tidings.scaling.engines.bayes.forms import Forms
 from tidings.scaling.terms import Term
 
 Floats = NDArray[np.float64]
-
-NEAR = 0.25 + 1e-9
-NEAR_SHARE = 0.7
-"""The weight of near neighbours' probability beside a term's own, where one is named."""
-
-EXPECTED_SHARE = 0.5
-"""Prior share of the expectation itself among all growth that keeps its limits."""
 
 _NEGLIGIBLE = 1e-7
 _LIKELY = 1e-4
@@ -61,42 +56,48 @@ class Points:
 class Posterior:
     """The evidence for the candidates. `log_evidence` and `log_prior` have one value per row.
 
-    `group` is a row's leading term: an index into `terms`, or behind them the families of free
-    exponents.
+    `exponents` are those of `terms`. `group` is a row's leading term: an index into them, or behind
+    them the families of free exponents.
     """
 
     rows: Rows
     terms: tuple[Term, ...]
+    exponents: Floats
     group: NDArray[np.intp]
     log_evidence: Floats
     log_prior: Floats
-    points: Points
+    made_points: Callable[[], Points]
     middle: float
     reference: float
     forms: Forms | None = None
 
     @cached_property
-    def shares(self) -> Floats:
-        """The probability of each row."""
-        logs = self.log_prior + self.log_evidence
-        mass = np.exp(logs - logs.max())
-        return np.asarray(mass / mass.sum())
+    def points(self) -> Points:
+        """The weighted points, made when they are first asked for."""
+        return self.made_points()
 
     @cached_property
-    def _by_place(self) -> tuple[tuple[Term, ...], Floats]:
-        """Leading terms and their probabilities; a free exponent is already named."""
+    def shares(self) -> Floats:
+        """The probability of each row."""
+        return averaging.shares(self.log_prior, self.log_evidence)
+
+    @cached_property
+    def _by_place(self) -> tuple[tuple[Term, ...], Floats, Floats]:
+        """Leading terms, their exponents and probabilities; a free exponent is already named."""
         mass = self.shares
         known = len(self.terms)
         by_group = np.bincount(self.group, mass, known + len(free.LOGS))
-        terms = list(self.terms)
+        terms, exponents = list(self.terms), [self.exponents]
         for family, logs_of in enumerate(free.LOGS):
+            term, at = self.terms[0], self.exponents[:1]
             if by_group[known + family] > _NEGLIGIBLE:
                 own = self.group == known + family
                 power = free.named(self.rows.growing[own, 0], mass[own])
-                terms.append(Term(power, Fraction(int(logs_of))))
-                continue
-            terms.append(self.terms[0])
-        return tuple(terms), np.asarray(by_group, dtype=float)
+                term = Term(power, Fraction(int(logs_of)))
+                at = np.array([[float(power), logs_of, 0.0]])
+            terms.append(term)
+            exponents.append(at)
+        return tuple(terms), np.concatenate(exponents), np.asarray(by_group, dtype=float)
 
     @property
     def first_form(self) -> int:
@@ -106,17 +107,17 @@ class Posterior:
     def by_term(self) -> dict[Term, float]:
         """Return the probability of each leading term, the largest first."""
         summed: dict[Term, float] = {}
-        for term, share in zip(*self._by_place):
-            summed[term] = summed.get(term, 0.0) + float(share)
+        terms, _, mass = self._by_place
+        for term, share in zip(terms, mass.tolist()):
+            summed[term] = summed.get(term, 0.0) + share
         return dict(sorted(summed.items(), key=lambda pair: (-pair[1], pair[0].order)))
 
     @cached_property
     def growth(self) -> Term:
         """The growth that the data favour."""
-        terms, mass = self._by_place
+        terms, exponents, mass = self._by_place
         likely = np.flatnonzero(mass > _LIKELY)
-        mass = mass[likely]
-        exponents = np.array([_of(terms[place]) for place in likely])
+        mass, exponents = mass[likely], exponents[likely]
         apart = np.abs(exponents[:, None, :] - exponents)
         same = apart.max(axis=2) == 0
         near = (apart[..., 0] <= NEAR) & (apart[..., 2] == 0)
@@ -136,10 +137,7 @@ class Posterior:
         if lower is not None:
             kept &= ~_at_most(self.rows.growing, lower) | _equal(self.rows.growing, lower)
         exact = _equal(self.rows.growing, expected)
-        prior, evidence = self.log_prior, self.log_evidence
-        parts = [(EXPECTED_SHARE, exact), (1 - EXPECTED_SHARE, kept & ~exact)]
-        within = average(prior, evidence, parts)
-        return within, average(prior, evidence, [(1.0, ~kept)])
+        return averaging.for_and_against(self.log_prior, self.log_evidence, kept, exact)
 
     def against(
         self, expected: Term, lower: Term | None, upper: Term
@@ -189,17 +187,7 @@ class Posterior:
         spread = np.sqrt(self.points.variance + extra_variance)
         spots = (logs + spread[:, None] * _SPREAD).ravel()
         masses = (weights[:, None] * _SPREAD_WEIGHTS).ravel()
-        order = spots.argsort(kind="stable")
-        spots, masses = spots[order], masses[order]
-        cumulated = np.cumsum(masses) - masses / 2
-        return np.asarray(np.interp(np.asarray(shares) * masses.sum(), cumulated, spots))
-
-
-def probability(within: float, beyond: float) -> float:
-    """Return the probability of the first of two hypotheses by ln of their evidence."""
-    if beyond == -math.inf:
-        return 1.0
-    return float(1.0 / (1.0 + math.exp(min(max(beyond - within, -700.0), 700.0))))
+        return averaging.quantiles(spots, masses, shares)
 
 
 def _key(exponents: Floats) -> Floats:
@@ -217,15 +205,3 @@ def _equal(exponents: Floats, term: Term) -> NDArray[np.bool_]:
 
 def _of(term: Term) -> Floats:
     return np.array([float(term.power), float(term.logs), float(term.rate)])
-
-
-def average(prior: Floats, evidence: Floats, parts: list[tuple[float, NDArray[np.bool_]]]) -> float:
-    """Return ln of the prior-weighted mean evidence, with given shares for parts of the rows."""
-    present = [(share, rows) for share, rows in parts if rows.any()]
-    total = sum(share for share, _ in present)
-    logs = [math.log(share / total) + _mean(prior[rows], evidence[rows]) for share, rows in present]
-    return float(np.logaddexp.reduce(np.array(logs))) if logs else -math.inf
-
-
-def _mean(prior: Floats, evidence: Floats) -> float:
-    return float(np.logaddexp.reduce(prior + evidence) - np.logaddexp.reduce(prior))

@@ -18,8 +18,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from tidings.scaling.engines.bayes.averaging import probability
 from tidings.scaling.engines.bayes.evidence import Problem, Stepped
-from tidings.scaling.engines.bayes.posterior import Posterior, probability
+from tidings.scaling.engines.bayes.posterior import Posterior
 from tidings.scaling.terms import Term
 
 Floats = NDArray[np.float64]
@@ -38,12 +39,27 @@ _SIDE = 2
 
 @dataclass(frozen=True)
 class Step:
-    """A jump by `factor` between two sizes, and the posterior of growth beside it."""
+    """A jump between two sizes, and the posterior of growth beside it."""
 
-    below: float
-    above: float
-    factor: float
+    stepped: Stepped
     posterior: Posterior
+
+    @property
+    def below(self) -> float:
+        """The largest size below the jump."""
+        return float(self.stepped.sizes[self.stepped.place - 1])
+
+    @property
+    def above(self) -> float:
+        """The smallest size above it."""
+        return float(self.stepped.sizes[self.stepped.place])
+
+    @cached_property
+    def factor(self) -> float:
+        """The jump's factor beside the likeliest growth."""
+        posterior, stepped = self.posterior, self.stepped
+        values = posterior.values(stepped.sizes)[0][int(posterior.points.weight.argmax())]
+        return math.exp(stepped.moved + float(stepped.fitted(values[None, :])[2][0]))
 
     @cached_property
     def log_evidence(self) -> float:
@@ -103,7 +119,7 @@ def weighed(
     shapes = problem.shapes_alone(growing)
     moved = [_moved(problem, place, shapes) for place in range(_SIDE, count - _SIDE + 1)]
     moved.sort(key=lambda pair: pair[0])
-    return Steps(smooth, tuple(_step(stepped, weigh(stepped)) for _, stepped in moved[:MOST]))
+    return Steps(smooth, tuple(Step(stepped, weigh(stepped)) for _, stepped in moved[:MOST]))
 
 
 def _moved(problem: Problem, place: int, shapes: Floats) -> tuple[float, Stepped]:
@@ -111,13 +127,6 @@ def _moved(problem: Problem, place: int, shapes: Floats) -> tuple[float, Stepped
     squares, _, jumps = Stepped(problem, place).fitted(shapes)
     best = int(squares.argmin())
     return float(squares[best]), Stepped(problem, place, float(jumps[best]))
-
-
-def _step(stepped: Stepped, posterior: Posterior) -> Step:
-    below, above = stepped.sizes[stepped.place - 1 : stepped.place + 1].tolist()
-    values = posterior.values(stepped.sizes)[0][int(posterior.points.weight.argmax())]
-    jump = stepped.moved + float(stepped.fitted(values[None, :])[2][0])
-    return Step(below, above, math.exp(jump), posterior)
 
 
 def _total(posterior: Posterior) -> float:
