@@ -178,8 +178,8 @@ def test_a_suite_shares_its_rate_of_false_alarms() -> None:
 
 
 def test_thresholds_follow_the_rate() -> None:
-    assert verdict.threshold(0.01) == pytest.approx(0.2)
-    assert verdict.threshold(0.001) == pytest.approx(0.02)
+    assert verdict.threshold(0.01) == pytest.approx(0.26)
+    assert verdict.threshold(0.001) == pytest.approx(0.026)
     assert verdict.threshold(0.01, 3) < verdict.threshold(0.01, 5) == verdict.threshold(0.01, 9)
     assert verdict.threshold(0.5) < 0.5
 

@@ -30,14 +30,21 @@ def shares(prior: Floats, evidence: Floats) -> Floats:
 
 
 def for_and_against(
-    prior: Floats, evidence: Floats, kept: Which, exact: Which
+    prior: Floats,
+    evidence: Floats,
+    kept: Which,
+    exact: Which,
+    expected_share: float = EXPECTED_SHARE,
+    beyond: Floats | float = 0.0,
 ) -> tuple[float, float]:
     """Return ln of the mean evidence of growth that keeps the limits, and of all other.
 
-    `exact` is the expectation itself, which has a share of its own of what is kept.
+    `exact` is the expectation itself, which has a share of its own of what is kept. `beyond` is
+    added to ln of the prior of growth that does not keep the limits.
     """
-    parts = [(EXPECTED_SHARE, exact & kept), (1 - EXPECTED_SHARE, kept & ~exact)]
-    return average(prior, evidence, parts), average(prior, evidence, [(1.0, ~kept)])
+    parts = [(expected_share, exact & kept), (1 - expected_share, kept & ~exact)]
+    within = average(prior, evidence, parts)
+    return within, average(prior + beyond, evidence, [(1.0, ~kept)])
 
 
 def average(prior: Floats, evidence: Floats, parts: list[tuple[float, Which]]) -> float:

@@ -36,6 +36,7 @@ _STEPS = 4
 _SEARCH_STEPS = 4
 """Searches begin near their ends."""
 _CLIP = 300.0
+_RIDGE = 1e-12
 JUMP_SCALE = 0.6
 """Scale of the logistic prior of a jump's logarithm: half of all are below a factor of two."""
 
@@ -231,25 +232,21 @@ class Problem:
         """
         beside, growing = rows.parts(self.sizes, self.middle)
         state = _Search(self, beside, growing, slope_of, free)
-        point = np.stack([u, q], axis=1)
         damping = np.full(len(u), 1e-2)
-        distance, jacobian, squares = state.at(point)
+        normal = state.at(u, q)
         for _ in range(_SEARCH_STEPS):
-            step = _damped(jacobian, distance, self.weights, damping)
-            trial = point + _within(step, -2.0, 2.0)
-            trial_distance, trial_jacobian, trial_squares = state.at(trial)
-            better = trial_squares < squares
-            point = np.where(better[:, None], trial, point)
-            distance = np.where(better[:, None], trial_distance, distance)
-            jacobian = np.where(better[:, None, None], trial_jacobian, jacobian)
-            squares = np.where(better, trial_squares, squares)
+            step = _damped(normal, damping)
+            trial_u, trial_q = u + step[0], q + step[1]
+            trial = state.at(trial_u, trial_q)
+            better = trial[0] < normal[0]
+            u, q = np.where(better, trial_u, u), np.where(better, trial_q, q)
+            normal = np.where(better, trial, normal)
             damping = np.where(better, damping * 0.1, damping * 10)
-        normal = np.einsum("rin,rjn,n->rij", jacobian, jacobian, self.weights)
-        normal = normal * self.count_weight + 1e-12 * np.eye(2)
-        determinant = normal[:, 0, 0] * normal[:, 1, 1] - normal[:, 0, 1] ** 2
-        variance = normal[:, 0, 0] / np.maximum(determinant, 1e-30)
+        squares, a, b, d = normal[:4]
+        a, b, d = (self.count_weight * part for part in (a, b, d))
+        variance = (a + _RIDGE) / np.maximum((a + _RIDGE) * (d + _RIDGE) - b * b, 1e-30)
         width = np.sqrt(variance / (2 * self.noise.slope(squares) + 1e-300))
-        return Found(point[:, 0], point[:, 1], width, squares)
+        return Found(u, q, width, squares)
 
 
 class Stepped(Problem):
@@ -310,7 +307,7 @@ class Found:
 
 
 class _Search:
-    """Residuals and derivatives of rows with a second unknown."""
+    """Normal equations of rows with a second unknown."""
 
     def __init__(
         self,
@@ -323,34 +320,33 @@ class _Search:
         self.problem = problem
         self.beside = beside
         self.growing = growing
-        self.slope_of = slope_of
-        self.free = free[:, None].astype(float)
+        self.slopes = free[:, None] * slope_of
+        self.fixed = np.where(free, 0.0, 1.0)
 
-    def at(self, point: Floats) -> tuple[Floats, Floats, Floats]:
-        u, q = point[:, :1], point[:, 1:]
-        power = _within(u + self.growing + self.free * q * self.slope_of, -_CLIP, _CLIP)
-        constant = np.exp(_within(q, -40.0, 40.0)) * (1 - self.free)
-        grown = np.exp(power)
+    def at(self, u: Floats, q: Floats) -> Floats:
+        """Return the squares, the products a, b, d of both derivatives, and the right sides."""
+        power = u[:, None] + self.growing + q[:, None] * self.slopes
+        constant = (np.exp(_within(q, -40.0, 40.0)) * self.fixed)[:, None]
+        grown = np.exp(_within(power, -_CLIP, _CLIP))
         total = self.beside + constant + grown
         distance, squares, _ = self.problem.residuals(np.log(total))
         share = grown / total
-        second = self.free * share * self.slope_of + constant / total
-        jacobian = np.concatenate([share[:, None], second[:, None]], axis=1)
-        jacobian = self.problem.centred(jacobian)
-        return distance, jacobian, squares
+        first = self.problem.centred(share)
+        second = self.problem.centred(share * self.slopes + constant / total)
+        sides = np.concatenate([first * first, first * second, second * second])
+        ends = np.concatenate([first * distance, second * distance])
+        products = np.concatenate([sides, ends]) @ self.problem.weights
+        return np.concatenate([squares[None], products.reshape(5, -1)])
 
 
-def _damped(jacobian: Floats, distance: Floats, weights: Floats, damping: Floats) -> Floats:
+def _damped(normal: Floats, damping: Floats) -> Floats:
     """Solve the damped normal equations of two unknowns, row by row."""
-    weighted = jacobian * weights
-    a = (weighted[:, 0] * jacobian[:, 0]).sum(axis=1) * (1 + damping) + 1e-14
-    d = (weighted[:, 1] * jacobian[:, 1]).sum(axis=1) * (1 + damping) + 1e-14
-    b = (weighted[:, 0] * jacobian[:, 1]).sum(axis=1)
-    right = (weighted * distance[:, None, :]).sum(axis=2)
+    _, a, b, d, first, second = normal
+    a = a * (1 + damping) + 1e-14
+    d = d * (1 + damping) + 1e-14
     determinant = np.maximum(a * d - b * b, 1e-30)
-    first = (d * right[:, 0] - b * right[:, 1]) / determinant
-    second = (a * right[:, 1] - b * right[:, 0]) / determinant
-    return np.concatenate([first[:, None], second[:, None]], axis=1)
+    solved = np.stack([d * first - b * second, a * second - b * first]) / determinant
+    return _within(solved, -2.0, 2.0)
 
 
 def _within(values: Floats, low: Floats | float, high: Floats | float) -> Floats:

@@ -76,7 +76,7 @@ def named(power: Floats, mass: Floats) -> Fraction:
     mean = float((power * mass).sum() / mass.sum())
     spread = math.sqrt(float((((power - mean) ** 2) * mass).sum() / mass.sum()))
     for denominator in _DENOMINATORS:
-        near = Fraction(round(mean * denominator), denominator)
-        if abs(float(near) - mean) <= max(0.8 * spread, 1e-5):
-            return near
+        parts = round(mean * denominator)
+        if abs(parts / denominator - mean) <= max(0.8 * spread, 1e-5):
+            return Fraction(parts, denominator)
     return Fraction(mean).limit_denominator(10_000)

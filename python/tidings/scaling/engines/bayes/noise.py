@@ -29,7 +29,7 @@ _EXTRA_SHARE = 0.7
 _EXTRA_FREEDOM = 3.0
 _SD_GRID = (1e-7, 1e-5, 1e-4, 1e-3, 4e-3, 0.015, 0.05, 0.15)
 _GRID_FREEDOM = 2.0
-_LOG_SQUARES = np.linspace(math.log(1e-20), math.log(1e5), 640)
+_LOG_SQUARES = np.linspace(math.log(1e-20), math.log(1e5), 384)
 
 
 @dataclass(frozen=True)

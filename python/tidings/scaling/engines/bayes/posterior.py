@@ -26,6 +26,20 @@ from tidings.scaling.terms import Term
 
 Floats = NDArray[np.float64]
 
+EXPECTED_SHARE = 0.7
+"""Prior share of the expectation itself among all growth that keeps its limits."""
+
+BEYOND_REACH = 0.7
+"""Growth beyond a limit is less likely by e for so much more in the exponent of x.
+
+Code that breaks an expectation is mostly a little worse than it was. All growth alike would make
+little of it likely where nearly everything that is listed is beyond the limit, as for O(1).
+"""
+
+_BEYOND_LOG = 0.1
+_BEYOND_EXPONENTIAL = 2.0
+"""What a logarithm and an exponential count for as exponents of x, there."""
+
 _NEGLIGIBLE = 1e-7
 _LIKELY = 1e-4
 _ROUNDING = 1e-6
@@ -137,7 +151,12 @@ class Posterior:
         if lower is not None:
             kept &= ~_at_most(self.rows.growing, lower) | _equal(self.rows.growing, lower)
         exact = _equal(self.rows.growing, expected)
-        return averaging.for_and_against(self.log_prior, self.log_evidence, kept, exact)
+        beyond = _distance(self.rows.growing, upper)
+        if lower is not None:
+            beyond = np.minimum(beyond, _distance(self.rows.growing, lower))
+        return averaging.for_and_against(
+            self.log_prior, self.log_evidence, kept, exact, EXPECTED_SHARE, -beyond / BEYOND_REACH
+        )
 
     def against(
         self, expected: Term, lower: Term | None, upper: Term
@@ -201,6 +220,13 @@ def _at_most(exponents: Floats, term: Term) -> NDArray[np.bool_]:
 
 def _equal(exponents: Floats, term: Term) -> NDArray[np.bool_]:
     return np.asarray(np.abs(_key(exponents) - _key(_of(term))) <= _ROUNDING)
+
+
+def _distance(exponents: Floats, term: Term) -> Floats:
+    """Return how far growth is from a term, as an exponent of x."""
+    power, logs, rate = np.abs(exponents - _of(term)).T
+    exponential = _BEYOND_EXPONENTIAL * (1.0 + rate)
+    return np.asarray(np.where(rate > _ROUNDING, exponential, power + _BEYOND_LOG * logs))
 
 
 def _of(term: Term) -> Floats:
