@@ -118,16 +118,18 @@ def kernels(rows: list[dict[str, str]]) -> str:
 
 
 def few(rows: list[dict[str, str]]) -> str:
-    """Return verdicts by the number of sizes."""
+    """Return verdicts by the number of sizes, noise and family."""
     lines = [
-        "| sizes | true | violated, % | undecided, % | broken | violated, % | holds, % |",
-        f"|{'---|' * 7}",
+        "| sizes | true | violated, % | undecided, % | near: violated, % | broken | violated, % "
+        "| holds, % |",
+        f"|{'---|' * 8}",
     ]
     for row in rows:
-        true, broken = int(row["true"]), int(row["broken"])
+        true, broken, near = (int(row[name]) for name in ("true", "broken", "near"))
         parts = [f"{100 * int(row[name]) / true:.1f}" for name in ("alarms", "undecided")]
-        parts += [str(broken)]
-        parts += [f"{100 * int(row[name]) / broken:.1f}" for name in ("caught", "held")]
+        parts += [f"{100 * int(row['near_alarms']) / near:.1f}", str(broken)]
+        caught = (int(row[name]) for name in ("caught", "held"))
+        parts += [f"{100 * count / broken:.1f}" if broken else "" for count in caught]
         lines.append(f"| {row['sizes']} | {true} | {' | '.join(parts)} |")
     return "\n".join(lines)
 
@@ -143,6 +145,23 @@ def steps(rows: list[dict[str, str]]) -> str:
         parts = [f"{100 * int(row[n]) / true:.1f}" for n in ("alarms", "misfits", "undecided")]
         parts += [str(broken), f"{100 * int(row['caught']) / broken:.1f}"]
         lines.append(f"| {row['step']} | {row['noise']} | {true} | {' | '.join(parts)} |")
+    return "\n".join(lines)
+
+
+def two(rows: list[dict[str, str]]) -> str:
+    """Return what each tool made of growth in two parameters, by layout and noise."""
+    scores = ("exact", "near", "far", "covered", "alarm", "caught", "broken_held")
+    lines = [
+        "| layout | noise, % | tool | functions | exact | near | ×8 | covered | alarm | caught "
+        "| broken held | CPU ms |",
+        f"|{'---|' * 12}",
+    ]
+    for row in sorted(rows, key=lambda row: (row["layout"] != "grid", int(row["noise"]))):
+        cells = " | ".join(cell(row, name) for name in scores)
+        lines.append(
+            f"| {row['layout']} | {row['noise']} | {row['tool']} | {row['cases']} | {cells} | "
+            f"{float(row['cpu_ms']):.1f} |"
+        )
     return "\n".join(lines)
 
 
@@ -166,6 +185,7 @@ def main() -> None:
     tables["scaling-kernels"] = kernels(read(page.parent / "kernel-verdicts.csv"))
     tables["scaling-few"] = few(read(page.parent / "few-sizes.csv"))
     tables["scaling-steps"] = steps(read(page.parent / "steps.csv"))
+    tables["scaling-two"] = two(read(page.parent / "two-parameters.csv"))
     tables["scaling-rows"] = million(read(page.parent / "rows.csv"))
     write(page, tables)
 

@@ -41,13 +41,15 @@ def exponents(function: object) -> list[str]:
     return [str(part) for part in max(found, default=(Fraction(0), Fraction(0)))]
 
 
-def answer(case: dict, modeler: SingleParameterModeler) -> dict:
-    """Model one case."""
+def modelled(
+    case: dict, modeler: SingleParameterModeler | MultiParameterModeler, places: list
+) -> tuple[object, dict]:
+    """Return the function of a case's model, the forecast, and the CPU time of the model alone."""
     summary = case.get("summary", "mean")
     values = [[statistics.median(at)] if summary == "median" else at for at in case["values"]]
     measurements = [
-        Measurement(Coordinate(size), Callpath("f"), Metric("t"), at)
-        for size, at in zip(case["sizes"], values, strict=True)
+        Measurement(place, Callpath("f"), Metric("t"), at)
+        for place, at in zip(places, values, strict=True)
     ]
     began = time.process_time()
     model = modeler.create_model(measurements)
@@ -57,7 +59,13 @@ def answer(case: dict, modeler: SingleParameterModeler) -> dict:
         far = float(function.evaluate(case["far"]))
     except OverflowError:
         far = None
-    return {"growth": exponents(function), "far": far, "cpu_ms": 1e3 * spent}
+    return function, {"far": far, "cpu_ms": 1e3 * spent}
+
+
+def answer(case: dict, modeler: SingleParameterModeler) -> dict:
+    """Model one case."""
+    function, said = modelled(case, modeler, [Coordinate(size) for size in case["sizes"]])
+    return {"growth": exponents(function), **said}
 
 
 def products(function: object) -> list[list[str]]:
@@ -77,21 +85,8 @@ def products(function: object) -> list[list[str]]:
 
 def answer_in_two(case: dict, modeler: MultiParameterModeler) -> dict:
     """Model one case in two parameters."""
-    summary = case.get("summary", "mean")
-    values = [[statistics.median(at)] if summary == "median" else at for at in case["values"]]
-    measurements = [
-        Measurement(Coordinate(*point), Callpath("f"), Metric("t"), at)
-        for point, at in zip(case["points"], values, strict=True)
-    ]
-    began = time.process_time()
-    model = modeler.create_model(measurements)
-    spent = time.process_time() - began
-    function = model.hypothesis.function
-    try:
-        far = float(function.evaluate(case["far"]))
-    except OverflowError:
-        far = None
-    return {"products": products(function), "far": far, "cpu_ms": 1e3 * spent}
+    function, said = modelled(case, modeler, [Coordinate(*point) for point in case["points"]])
+    return {"products": products(function), **said}
 
 
 def main() -> None:

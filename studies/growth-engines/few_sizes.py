@@ -1,11 +1,12 @@
 """Verdicts by the number of sizes, three to ten: false alarms, and broken expectations caught.
 
-    python few_sizes.py --seeds 900 911 --output .
+    python few_sizes.py --seeds 5000 5007 --output .
 
 Each list is drawn by a seed of its own, which also draws its cases: three to ten sizes, four or six
-repetitions. Writes few-sizes.csv, a line for each number of sizes and one for all. The thresholds
-of `verdict.calibration` were chosen on the lists of seeds 800 to 821 (`--tune` prints shares below
-other thresholds); these are not read again.
+repetitions. Writes few-sizes.csv, a line for all, for each number of sizes, noise and family. The
+near expectation is slower than the growth, but within its limits (`verdicts`). The thresholds
+of `verdict.calibration` were chosen on the lists of seeds 3000 to 3003 (`--tune` prints shares
+below other thresholds); these are not read again.
 """
 
 from __future__ import annotations
@@ -14,41 +15,58 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import growths
 import numpy as np
+import verdicts
 from drawing.manifest import Table
 from suite import SUITES
-from tidings.scaling import verdict
-from tidings.scaling.engines.bayes import BayesEngine
-from tidings.scaling.limits import Limits
-from tidings.scaling.measurement import Measurement
 
 THRESHOLDS = (0.3, 0.25, 0.2, 0.15, 0.12, 0.1, 0.05)
-KINDS = ("true", "broken")
 COLUMNS = (
     "sizes", "true", "alarms", "undecided", "misfits", "broken", "caught", "held", "broken_misfits",
+    "near", "near_alarms",
 )  # fmt: skip
 
 
-def evaluated(seed: int) -> Iterator[tuple[int, str, str, float]]:
-    """Yield sizes, kind, verdict and P(holds) of the expectations of a list."""
+class Group(NamedTuple):
+    """What a case is counted by."""
+
+    sizes: int
+    noise: str
+    family: str
+
+
+Row = tuple[Group, str, str, float]
+"""What a case is counted by; the kind of the expectation; its verdict; P(holds)."""
+
+
+def evaluated(seed: int) -> Iterator[Row]:
+    """Yield group, kind, verdict and P(holds) of the expectations of a list."""
     suite = replace(SUITES["drawn"], growths=growths.drawn(seed), sizes=(3, 10))
     for case in suite.cases(seed, 1):
-        measured = Measurement.of_values(case.sizes, case.values)
-        for kind, expected in zip(KINDS, (case.growth.term, case.broken), strict=True):
-            if expected is not None:
-                model = BayesEngine().fit(measured, expected)
-                one = verdict.evaluate([model], [Limits.around(expected, case.deviation)])[0]
-                yield len(case.sizes), kind, one.outcome.value, one.probability
+        for kind, one in verdicts.evaluated(case):
+            group = Group(len(case.sizes), case.noise, case.growth.family)
+            yield group, kind, one.outcome.value, one.probability
 
 
-def line(name: object, rows: list[tuple[int, str, str, float]]) -> list[object]:
+def line(name: object, rows: list[Row]) -> list[object]:
     """Return how many of each verdict there are."""
-    true, broken = ([row[2] for row in rows if row[1] == kind] for kind in KINDS)
+    true, near, broken = ([row[2] for row in rows if row[1] == kind] for kind in verdicts.KINDS)
     of_true = [true.count(kind) for kind in ("violated", "undecided", "misfit")]
     of_broken = [broken.count(kind) for kind in ("violated", "holds", "misfit")]
-    return [name, len(true), *of_true, len(broken), *of_broken]
+    of_near = [len(near), near.count("violated")]
+    return [name, len(true), *of_true, len(broken), *of_broken, *of_near]
+
+
+def grouped(rows: list[Row]) -> Iterator[tuple[object, list[Row]]]:
+    """Yield all rows, and those of each number of sizes, noise and family."""
+    yield "all", rows
+    for at, name in enumerate(Group._fields):
+        for value in sorted({row[0][at] for row in rows}):
+            label = value if name == "sizes" else f"{name}:{value}"
+            yield label, [row for row in rows if row[0][at] == value]
 
 
 def main() -> None:
@@ -61,13 +79,12 @@ def main() -> None:
     first, last = options.seeds
     table = Table(options.output / "few-sizes.csv", seed=range(first, last + 1))
     rows = [row for seed in range(first, last + 1) for row in evaluated(seed)]
-    lines = [line("all", rows)]
-    for count in sorted({row[0] for row in rows}):
-        own = [row for row in rows if row[0] == count]
-        lines.append(line(count, own))
-        for kind in KINDS if options.tune else ():
+    lines = []
+    for name, own in grouped(rows):
+        lines.append(line(name, own))
+        for kind in verdicts.KINDS if options.tune else ():
             found = np.array([row[3] for row in own if row[1] == kind and row[2] != "misfit"])
-            print(count, kind, *(f"{t}: {100 * (found < t).mean():.2f} %" for t in THRESHOLDS))
+            print(name, kind, *(f"{t}: {100 * (found < t).mean():.2f} %" for t in THRESHOLDS))
     for row in lines:
         print(*row)
     table.write_rows(COLUMNS, lines)

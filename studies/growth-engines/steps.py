@@ -17,12 +17,9 @@ from pathlib import Path
 
 import growths
 import numpy as np
+import verdicts
 from drawing.manifest import Table
 from suite import SUITES, Case
-from tidings.scaling import verdict
-from tidings.scaling.engines.bayes import BayesEngine
-from tidings.scaling.limits import Limits
-from tidings.scaling.measurement import Measurement
 
 NOISES = ("2", "5", "10", "spiky")
 FACTORS = (1.4, 3.0)
@@ -53,14 +50,8 @@ def evaluated(seed: int) -> Iterator[Row]:
     """Yield the verdicts on a list."""
     for pair in cases(seed):
         for stepped, case in enumerate(pair):
-            measured = Measurement.of_values(case.sizes, case.values)
-            for expected in (case.growth.term, case.broken):
-                if expected is not None:
-                    model = BayesEngine().fit(measured, expected)
-                    limits = Limits.around(expected, case.deviation)
-                    one = verdict.evaluate([model], [limits])[0]
-                    true = expected == case.growth.term
-                    yield bool(stepped), case.noise, true, one.outcome.value
+            for kind, one in verdicts.evaluated(case, (verdicts.TRUE, verdicts.BROKEN)):
+                yield bool(stepped), case.noise, kind == verdicts.TRUE, one.outcome.value
 
 
 def line(stepped: bool, noise: str, rows: list[Row]) -> list[object]:
