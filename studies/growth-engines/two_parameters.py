@@ -1,6 +1,6 @@
 """Growth in two parameters, drawn at random: what the engine names and calls violated; Extra-P too.
 
-    python two_parameters.py --seeds 1200 1205 --extra-p /path/to/python --output .
+    python two_parameters.py --seeds 5300 5300 --extra-p /path/to/python --output .
 
 A function is a product of a term in p and one in n, a sum of them, a product and a further term in
 one of them, a term in one alone, or a constant, beside a constant. It is measured five times at
@@ -256,6 +256,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, nargs=2, required=True, help="first and last list")
     parser.add_argument("--extra-p", help="python of an environment with extrap")
+    parser.add_argument("--layouts", nargs="+", choices=sorted(LAYOUTS), default=list(LAYOUTS))
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--output", type=Path, help="folder of two-parameters.csv")
     options = parser.parse_args()
@@ -263,7 +264,7 @@ def main() -> None:
     seeds = range(first, last + 1)
     table = Table(options.output / "two-parameters.csv", seed=seeds) if options.output else None
     tools = TOOLS if options.extra_p else TOOLS[:1]
-    blocks = [(tool, layout, noise) for tool in tools for layout in LAYOUTS for noise in NOISES]
+    blocks = [(t, layout, noise) for t in tools for layout in options.layouts for noise in NOISES]
     with ProcessPoolExecutor(options.jobs) as pool:
         lines = list(pool.map(partial(line, options.extra_p, seeds), *zip(*blocks, strict=True)))
     if table:

@@ -40,7 +40,7 @@ _RIDGE = 1e-12
 JUMP_SCALE = 0.6
 """Scale of the logistic prior of a jump's logarithm: half of all are below a factor of two."""
 
-_HOPELESS = 18.0
+_HOPELESS = 14.0
 """Rows with an integral about this far below the best, in logarithms, are integrated roughly."""
 
 
@@ -245,7 +245,7 @@ class Problem:
         squares, a, b, d = normal[:4]
         a, b, d = (self.count_weight * part for part in (a, b, d))
         variance = (a + _RIDGE) / np.maximum((a + _RIDGE) * (d + _RIDGE) - b * b, 1e-30)
-        width = np.sqrt(variance / (2 * self.noise.slope(squares) + 1e-300))
+        width = np.sqrt(variance / np.maximum(2 * self.noise.slope(squares), 1e-30))
         return Found(u, q, width, squares)
 
 
