@@ -146,3 +146,24 @@ def test_a_loaded_machine_is_told(clock: Clock, monkeypatch: pytest.MonkeyPatch)
 
 def test_the_clock_has_a_resolution() -> None:
     assert 0 < timing.resolution(time.perf_counter) < 1e-3
+
+
+def test_what_a_thread_waits_for_a_processor_is_taken_off(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call of 10 ms among others is never undisturbed: none of its batches is."""
+    waits = [0.0]
+    monkeypatch.setattr(timing, "waited", lambda: waits[0])
+    monkeypatch.setattr(time, "thread_time", lambda: 0.0)
+
+    def crowded(_size: float) -> None:
+        clock.now += 0.04
+        waits[0] += 0.03
+
+    assert Timing(crowded).value(8) == pytest.approx(0.01)
+    assert Timing(crowded, metric="cpu").value(8) == pytest.approx(0.04)
+
+
+def test_waits_are_told_by_the_system() -> None:
+    before = timing.waited()
+    assert 0.0 <= before <= timing.waited()

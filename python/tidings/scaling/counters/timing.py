@@ -3,8 +3,9 @@
 A clock cannot time a call of a microsecond: its own cost and steps are as large. So calls are
 repeated in an inner loop, as pyperf does it: how often is calibrated once for each size, such that
 a batch takes a millisecond and a thousand steps of the clock. The least of a few batches counts:
-whatever else runs on the machine only adds. The first call at a size is made before and is not
-timed; the metric `cold` times it alone.
+whatever else runs on the machine only adds. What the thread waited for a processor meanwhile, as
+Linux counts it, is taken off: calls of many milliseconds never run undisturbed beside others. The
+first call at a size is made before and is not timed; the metric `cold` times it alone.
 
 An argument comes from `setup`: one for each call, since a function may change it, or one for a
 batch, for functions that leave it as it is.
@@ -17,12 +18,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import repeat
+from pathlib import Path
 from typing import Any
 
 from tidings.scaling.counters.calls import without_collector
 
 METRICS = ("time", "cpu", "cold")
 PER = ("call", "batch")
+
+_WAITS = Path("/proc/thread-self/schedstat")
+"""Nanoseconds on a processor, waiting for one, and how often (Linux)."""
 
 _BATCH_S = 1e-3
 _CLOCK_STEPS = 1000
@@ -53,6 +58,14 @@ def resolution(clock: Callable[[], float]) -> float:
             now = clock()
         steps.append(now - began)
     return min(steps)
+
+
+def waited() -> float:
+    """Return the seconds that this thread has waited for a processor; 0 where that is not told."""
+    try:
+        return 1e-9 * int(_WAITS.read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 class _Same:
@@ -140,6 +153,7 @@ class Timing:
         """Return the seconds of calls with these arguments."""
         function, clock = self.function, self.clock
         with without_collector():
+            before = waited()
             cpu = time.thread_time()
             wall = time.perf_counter()
             began = clock()
@@ -147,8 +161,10 @@ class Timing:
                 function(argument)
             took = clock() - began
             self._wall_s += time.perf_counter() - wall
-            self._cpu_s += time.thread_time() - cpu
-        return took
+            used = time.thread_time() - cpu
+            self._cpu_s += used
+            delay = waited() - before
+        return took if self.metric == "cpu" else max(took - delay, min(took, used))
 
     def remarks(self, variable: str) -> list[str]:
         """Return what makes these times doubtful: a loaded machine, calls that are too short."""
