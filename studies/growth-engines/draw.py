@@ -148,23 +148,6 @@ def steps(rows: list[dict[str, str]]) -> str:
     return "\n".join(lines)
 
 
-def two(rows: list[dict[str, str]]) -> str:
-    """Return what each tool made of growth in two parameters, by layout and noise."""
-    scores = ("exact", "near", "far", "covered", "alarm", "caught", "broken_held")
-    lines = [
-        "| layout | noise, % | tool | functions | exact | near | ×8 | covered | alarm | caught "
-        "| broken held | CPU ms |",
-        f"|{'---|' * 12}",
-    ]
-    for row in sorted(rows, key=lambda row: (row["layout"] != "grid", int(row["noise"]))):
-        cells = " | ".join(cell(row, name) for name in scores)
-        lines.append(
-            f"| {row['layout']} | {row['noise']} | {row['tool']} | {row['cases']} | {cells} | "
-            f"{float(row['cpu_ms']):.1f} |"
-        )
-    return "\n".join(lines)
-
-
 def million(rows: list[dict[str, str]]) -> str:
     """Return memory and time by form."""
     lines = ["| form | rows | MiB | CPU s |", "|---|---|---|---|"]
@@ -185,7 +168,6 @@ def main() -> None:
     tables["scaling-kernels"] = kernels(read(page.parent / "kernel-verdicts.csv"))
     tables["scaling-few"] = few(read(page.parent / "few-sizes.csv"))
     tables["scaling-steps"] = steps(read(page.parent / "steps.csv"))
-    tables["scaling-two"] = two(read(page.parent / "two-parameters.csv"))
     tables["scaling-rows"] = million(read(page.parent / "rows.csv"))
     write(page, tables)
 

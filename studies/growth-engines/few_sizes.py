@@ -84,6 +84,8 @@ def main() -> None:
         lines.append(line(name, own))
         for kind in verdicts.KINDS if options.tune else ():
             found = np.array([row[3] for row in own if row[1] == kind and row[2] != "misfit"])
+            if not len(found):
+                continue
             print(name, kind, *(f"{t}: {100 * (found < t).mean():.2f} %" for t in THRESHOLDS))
     for row in lines:
         print(*row)

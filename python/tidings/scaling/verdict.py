@@ -80,9 +80,10 @@ def calibration(sizes: int) -> float:
 
     Measured on synthetic cases (studies/growth-engines/few_sizes.py --tune): at the default rate,
     thresholds for which 0.7 % of true expectations are below. That is less than what is stated,
-    because lists of functions differ. With three and four sizes runs that differ cannot be told
-    from growth, so that nearly all alarms are there. Expectations are true where they state the
-    growth: of growth between the expectation and the limit more is below (the page of the study).
+    because lists of functions differ. Most alarms are of sizes that differ as runs do; with three
+    and four sizes nothing shows that, and their threshold is lower. Expectations are true where
+    they state the growth: of growth between the expectation and the limit more is below (the page
+    of the study).
     """
     return _CALIBRATION.get(sizes, _CALIBRATION_OF_MORE)
 
