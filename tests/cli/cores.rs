@@ -95,8 +95,8 @@ fn journal(place: &Workplace, application: &str, changes: &[&str]) -> String {
 /// The last core that this process may use.
 fn own_core() -> String {
     let status = fs::read_to_string("/proc/self/status").expect("Linux");
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    let last = list.expect("Linux says it").trim().rsplit([',', '-']).next();
+    let cores = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let last = cores.expect("Linux says it").trim().rsplit([',', '-']).next();
     last.expect("one at least").to_owned()
 }
 

@@ -95,7 +95,7 @@ fn an_upgrade_restarts_each_agent_once_and_keeps_configuration_and_membership() 
     until_all_know_all(&machines);
     for (machine, host) in machines.iter().zip(1..) {
         let before = json(machine, "status");
-        // As unattended upgrades do: what the operator wrote stays, where the package's own differs.
+        // As unattended upgrades do: what the operator wrote stays.
         machine.text(&["dpkg", "--force-confold", "--install", &machine.share(&new)]);
         until_all_know_all(&machines);
         let installed = machine.text(&["dpkg-query", "-W", "-f", "${Version}", "tidings"]);

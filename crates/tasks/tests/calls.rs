@@ -30,9 +30,9 @@ const UNREADY: &str = "unready";
 /// Makes a runtime that can wait, and holds the pipe of this name as long as it lives.
 const CAN_WAIT: &str = "can-wait=";
 
-fn hold(pipe: &str) -> Option<std::fs::File> {
+fn hold(pipe: &str) -> std::fs::File {
     // To read as well, which does not wait for somebody who reads.
-    Some(std::fs::File::options().read(true).write(true).open(pipe).unwrap())
+    std::fs::File::options().read(true).write(true).open(pipe).unwrap()
 }
 
 fn read(socket: &mut UnixStream) -> ToRuntime {
@@ -71,7 +71,7 @@ fn call_what_is_said() {
         eprintln!("no such module");
         std::process::exit(4);
     }
-    let held = std::env::args().find_map(|word| hold(word.strip_prefix(CAN_WAIT)?));
+    let held = std::env::args().find_map(|word| word.strip_prefix(CAN_WAIT).map(hold));
     say(&mut socket, &ready(held.is_some()));
     let (mut known, mut slot) = (BTreeSet::new(), std::env::var(SLOT).ok());
     for calls in 1.. {

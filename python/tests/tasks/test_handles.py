@@ -213,7 +213,9 @@ def test_a_draft_may_be_put_without_its_hash(executor: tt.Executor, shared: Path
     assert len(blobs(shared)) == 2
     space = tt.Space("s", executor=executor)
     space.put("drawn", handles[0])
-    assert space.take("drawn", tt.Handle)[1].array(float).sum() == 50_000
+    taken = space.take("drawn", tt.Handle)[1]
+    assert isinstance(taken, tt.Handle)
+    assert taken.array(float).sum() == 50_000
     assert executor.submit(total, handles[1]).result() == 50_000
 
 
