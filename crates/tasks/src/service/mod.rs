@@ -2,8 +2,7 @@
 //!
 //! One task of the runtime owns the machine ([`Coordinator`]) and does nothing but pass things in
 //! and out: requests of connections, the store's answers, the time. Commits and reads run beside
-//! it, so requests that come meanwhile gather for the next commit. A commit is handed to the store
-//! at once, and only its answer is waited for beside. A store in memory is asked for all in
+//! it, so requests that come meanwhile gather for the next commit. A store in memory is asked in
 //! between: its answer takes less than to have another task ask.
 //!
 //! Queues are bounded: a peer that sends waits while the service is behind, and a peer that does
@@ -378,10 +377,9 @@ impl Driver {
         loop {
             if let Some((ticket, read)) = self.machine.poll_read() {
                 let store = self.store.clone();
-                let work = async move { Answered::Read(ticket, fetch(&*store, read).await) };
-                self.begin(work, self.is_at_once);
+                self.begin(async move { Answered::Read(ticket, fetch(&*store, read).await) });
             } else if let Some((ticket, transaction)) = self.machine.poll_commit() {
-                self.begin(commit(self.store.clone(), ticket, transaction), true);
+                self.begin(commit(self.store.clone(), ticket, transaction));
             } else {
                 break;
             }
@@ -398,12 +396,10 @@ impl Driver {
         }
     }
 
-    /// Asks something of the store; with `is_here` the first step is done in between. A store in
-    /// memory has answered then, without a task; one in a file has a commit in its writer's queue,
-    /// so that the task which waits for the answer need not be woken first.
-    fn begin(&mut self, work: impl Future<Output = Answered> + Send + 'static, is_here: bool) {
+    /// Asks something of the store. A store in memory answers at once, without a task of its own.
+    fn begin(&mut self, work: impl Future<Output = Answered> + Send + 'static) {
         let mut work = boxed(work);
-        if is_here {
+        if self.is_at_once {
             let asked = work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             if let Poll::Ready(answered) = asked {
                 return self.answered(answered);
