@@ -244,11 +244,12 @@ KINDS: tuple[tuple[str, tuple[str, ...], Callable[[Table], Figure] | None, Table
     ("paths", ("path", "median_ns", "p99_ns", "ratio"), None, paths),
 )
 
+FOLDER = Path(sys.argv[sys.argv.index("--folder") + 1]) if "--folder" in sys.argv else HERE
+DRAWN = tuple(
+    Drawn(f"{name}.csv", columns, figure, tables)
+    for name, columns, figure, tables in KINDS
+    if (FOLDER / f"{name}.csv").exists()  # parts are measured one by one
+)
+
 if __name__ == "__main__":
-    folder = Path(sys.argv[sys.argv.index("--folder") + 1]) if "--folder" in sys.argv else HERE
-    DRAWN = tuple(
-        Drawn(f"{name}.csv", columns, figure, tables)
-        for name, columns, figure, tables in KINDS
-        if (folder / f"{name}.csv").exists()  # parts are measured one by one
-    )
     sys.exit(main(__file__, DRAWN))
