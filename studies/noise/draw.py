@@ -81,7 +81,7 @@ def lines(table: Table) -> Figure:
                 own.numbers("time_s"), own.numbers("work"), dash, color=colour, label=label, lw=0.9
             )
         axes.set_title(title)
-        axes.set_ylim(0, 1.1)
+        axes.set_ylim(-0.04, 1.1)  # a core that gets nothing has a line, too
         axes.legend(fontsize=6, loc="lower left")
     panels[0].set_ylabel("work in a quantum of 1 ms")
     panels[len(PANELS) // 2].set_xlabel("time, s")
