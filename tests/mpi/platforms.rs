@@ -99,7 +99,10 @@ fn impossible_networks_are_rejected() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));
         assert!(said(&output).contains(complaint), "{arguments:?}: {}", said(&output));
     };
-    refused(&["hypercube", "--nodes", "16"], "invalid choice: 'hypercube' (choose from 'bluegene-p'");
+    refused(
+        &["hypercube", "--nodes", "16"],
+        "invalid choice: 'hypercube' (choose from 'bluegene-p'",
+    );
     refused(&["torus", "--nodes", "34"], "34 nodes make no torus without a ring of 17");
     refused(&["torus", "--nodes", "1"], "1 nodes: a platform has 2 to 65,536");
     refused(&["torus", "--shape", "4,0"], "a torus needs lengths of 1 and more");
