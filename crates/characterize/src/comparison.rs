@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use tidings_experiment::ExperimentError;
 use tidings_experiment::statistics::{
-    CONFIDENCE, Interval, bootstrap_difference, holm, mann_whitney,
+    CONFIDENCE, Interval, Tested, bootstrap_difference, judge, mann_whitney,
 };
 
 use crate::point::{Key, Point};
@@ -87,11 +87,10 @@ fn least_p(runs: usize) -> f64 {
 }
 
 fn adjusted(mut differences: Vec<Difference>) -> Vec<Difference> {
-    let p: Vec<f64> = differences.iter().map(|own| own.p).collect();
-    for (own, p_holm) in differences.iter_mut().zip(holm(&p)) {
-        let excludes_zero = own.change.is_some_and(|change| change.low * change.high > 0.0);
-        own.p_holm = p_holm;
-        own.differs = p_holm <= 1.0 - CONFIDENCE && excludes_zero;
+    let tested = |own: &Difference| Tested { p: own.p, change: own.change };
+    let judged = judge(&differences.iter().map(tested).collect::<Vec<_>>());
+    for (own, judged) in differences.iter_mut().zip(judged) {
+        (own.p_holm, own.differs) = (judged.p_holm, judged.differs);
     }
     differences
 }
