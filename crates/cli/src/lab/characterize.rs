@@ -22,6 +22,7 @@ use tidings_experiment::quiet::{self, Quiet};
 use tidings_experiment::series::{Prepared, Record, SCHEMA, Series, lines};
 
 use super::screen::Screen;
+use super::verdict;
 use crate::table::{Align, render};
 use crate::{Failure, output};
 
@@ -233,10 +234,7 @@ pub(super) fn compare(first: &Path, second: &Path, json: bool) -> Result<(), Fai
 fn compared(differences: &[Difference]) -> String {
     let percent = |share: f64| format!("{:.1}", 100.0 * share);
     let row = |own: &Difference| {
-        let change = own.change.map_or_else(
-            || "-".to_owned(),
-            |change| format!("{} to {}", percent(change.low), percent(change.high)),
-        );
+        let [change, p, verdict] = verdict::cells(own.change, percent, (own.p_holm, own.differs));
         vec![
             own.machine.clone(),
             own.ranks.to_string(),
@@ -244,8 +242,8 @@ fn compared(differences: &[Difference]) -> String {
             own.variant.clone(),
             format!("{}/{}", own.runs[0], own.runs[1]),
             change,
-            format!("{:.3}", own.p_holm),
-            if own.differs { "differs" } else { "no difference" }.to_owned(),
+            p,
+            verdict,
         ]
     };
     let headings = [

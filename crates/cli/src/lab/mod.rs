@@ -9,6 +9,7 @@ mod characterize;
 mod noise;
 mod screen;
 mod series;
+mod verdict;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -287,9 +288,8 @@ fn compared(differences: &[Difference], quantity: Quantity) -> String {
     let rows: Vec<Vec<String>> = differences
         .iter()
         .map(|own| {
-            let change = own.change.map_or("-".to_owned(), |change| {
-                format!("{} to {}", percent(change.low), percent(change.high))
-            });
+            let judged = (own.p_holm, own.differs);
+            let [change, p, verdict] = verdict::cells(own.change, percent, judged);
             vec![
                 own.application.clone(),
                 own.nodes.to_string(),
@@ -297,8 +297,8 @@ fn compared(differences: &[Difference], quantity: Quantity) -> String {
                 value(own.values[0]),
                 value(own.values[1]),
                 change,
-                format!("{:.3}", own.p_holm),
-                if own.differs { "differs" } else { "no difference" }.to_owned(),
+                p,
+                verdict,
             ]
         })
         .collect();

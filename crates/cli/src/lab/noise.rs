@@ -18,6 +18,7 @@ use tidings_noise::result::{FILE, Outcome, Probe, Taken};
 use tidings_noise::settings::{Attribution, Method, Settings, Way};
 
 use super::screen::Screen;
+use super::verdict;
 use crate::table::{Align, render};
 use crate::{Failure, output};
 
@@ -323,21 +324,16 @@ fn compared(differences: &[Difference]) -> String {
         Measure::Speed => format!("{value:.3}"),
     };
     let row = |own: &Difference| {
-        let change = own.change.map_or_else(
-            || "-".to_owned(),
-            |change| {
-                let [low, high] = [change.low, change.high].map(|end| value(own.measure, end));
-                format!("{low} to {high}")
-            },
-        );
+        let end = |end| value(own.measure, end);
+        let [change, p, verdict] = verdict::cells(own.change, end, (own.p_holm, own.differs));
         vec![
             own.core.map_or_else(|| "any".to_owned(), |core| core.to_string()),
             own.measure.word().to_owned(),
             value(own.measure, own.values[0]),
             value(own.measure, own.values[1]),
             change,
-            format!("{:.3}", own.p_holm),
-            if own.differs { "differs" } else { "no difference" }.to_owned(),
+            p,
+            verdict,
         ]
     };
     let headings = [
