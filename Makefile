@@ -33,7 +33,7 @@ DOWNLOADED := python python-oldest $(shell sed -n 's/.*made_by("[a-z./-]*", "\([
 
 # The seconds each fuzz target runs, and the targets.
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= wire payload aggregate delta roster keyring control config requests records
+FUZZ_TARGETS ?= wire payload aggregate delta roster keyring control config requests records seals
 # Coverage for libFuzzer, on the stable toolchain: what cargo-fuzz passes too.
 FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-level=4 \

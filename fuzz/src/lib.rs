@@ -9,6 +9,7 @@ mod datagrams;
 mod deltas;
 mod operations;
 mod requests;
+mod seals;
 mod stored;
 mod text;
 
@@ -16,4 +17,5 @@ pub use aggregates::aggregate;
 pub use deltas::delta;
 pub use operations::{counters_after, wire};
 pub use requests::{records, requests};
+pub use seals::seals;
 pub use text::{control, keyring, payload, roster};

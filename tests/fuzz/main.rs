@@ -58,6 +58,11 @@ fn records() {
 }
 
 #[test]
+fn seals() {
+    fuzz("seals", targets::seals);
+}
+
+#[test]
 fn a_target_that_panics_is_noticed() {
     let caught = catch_unwind(|| fuzz("roster", |input| assert!(input.len() < 40, "too long")));
     assert!(caught.is_err(), "no mutation of the seeds has 40 bytes");

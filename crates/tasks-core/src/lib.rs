@@ -23,6 +23,7 @@
 //! | [`tree`] | how the results of many tasks are combined |
 //! | [`view`], [`counters`] | what those who look on are shown |
 //! | [`reign`] | who coordinates a part |
+//! | [`seal`] | data under the cluster's key, for what it is about |
 //! | [`coordinator`] | what becomes of the tasks of a part |
 //!
 //! Safety rests on attempts and epochs that a commit checks. Clocks and the detector of failures
@@ -49,6 +50,7 @@ pub mod record;
 pub mod reign;
 pub mod resources;
 pub mod retry;
+pub mod seal;
 pub mod semaphore;
 pub mod topology;
 pub mod transaction;
