@@ -16,6 +16,7 @@ mod phi;
 mod poison;
 mod puts;
 mod spaces;
+mod speeds;
 mod stage;
 mod stages;
 mod tasks;
