@@ -438,7 +438,20 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
+def test_a_queue_of_the_usual_store_is_joined_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIDINGS_STORE", f"file:{tmp_path}/usual")
+    serving = tt.Executor("usual", workers=1, queue="physics")
+    with serving, tt.Executor("queue://physics") as joined:
+        assert (joined.store, joined.queue, joined.workers) == (serving.store, "physics", 0)
+        assert joined.submit(os.getppid).result() == os.getpid()
+
+
 def test_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    for store, queue in (("queue://", None), ("queue://a", "b")):
+        with pytest.raises(ValueError, match="names the queue: write queue://NAME"):
+            tt.Executor(store, queue=queue)
     with pytest.raises(tt.StoreError, match="is no store"):
         tt.Executor("tasks")
     with pytest.raises(tt.StoreError, match=str(tmp_path)):

@@ -2,22 +2,50 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
+from typing import Protocol
 
 from tidings.tasks.effects import Effect, Effects
+from tidings.tasks.seal import Seal
 
 
-@dataclasses.dataclass(frozen=True)
+class Worker(Protocol):
+    """What a task asks, and tells, the worker that has given it to this process."""
+
+    def is_cancelled(self, task: bytes, attempt: int) -> bool:
+        """Return whether nobody wants this try."""
+
+    def report(self, task: bytes, attempt: int, thousandths: int, text: str) -> None:
+        """Say how far it is."""
+
+
 class Context:
-    """The task that this process does now."""
+    """The task that this process does now. Each call has one: so it is made of plain slots."""
 
-    task: bytes
-    attempt: int
-    queue: str
-    is_cancelled: Callable[[], bool]
-    report: Callable[[int, str], None]
-    effects: Effects
+    __slots__ = ("_seal", "_worker", "attempt", "made", "queue", "task")
+
+    def __init__(self, task: bytes, attempt: int, queue: str, worker: Worker, seal: Seal) -> None:
+        self.task = task
+        self.attempt = attempt
+        self.queue = queue
+        self._worker = worker
+        self._seal = seal
+        # Its effects; None if it has asked for none.
+        self.made: Effects | None = None
+
+    @property
+    def effects(self) -> Effects:
+        """What is to be written when it is done."""
+        if self.made is None:
+            self.made = Effects(self.task, self._seal)
+        return self.made
+
+    def is_cancelled(self) -> bool:
+        """Return whether nobody wants this try."""
+        return self._worker.is_cancelled(self.task, self.attempt)
+
+    def report(self, thousandths: int, text: str) -> None:
+        """Say how far it is."""
+        self._worker.report(self.task, self.attempt, thousandths, text)
 
 
 _current: Context | None = None

@@ -32,7 +32,7 @@ from tidings.tasks.collector import Collector
 from tidings.tasks.connection import Connection
 from tidings.tasks.errors import StoreError
 from tidings.tasks.future import Future, bring
-from tidings.tasks.options import QUEUE, Options
+from tidings.tasks.options import Options
 from tidings.tasks.seal import key_file
 
 T = TypeVar("T")
@@ -56,7 +56,8 @@ class Executor(concurrent.futures.Executor):
     """An executor whose tasks are records in a store.
 
     ``store`` is ``memory:`` (the default: nothing is left behind), ``file:PATH``, or ``usual``, the
-    store of ``tidings run``. ``workers`` processes of this machine do the tasks of ``queue``; as
+    store of ``tidings run``; ``queue://NAME`` is a queue of that one whose tasks others do, unless
+    ``workers`` says more. ``workers`` processes of this machine do the tasks of ``queue``; as
     many as there are processors if it is None, and with 0 others must. ``initializer(*initargs)``
     is called in each process before its first task.
 
@@ -75,7 +76,7 @@ class Executor(concurrent.futures.Executor):
         store: str | None = None,
         workers: int | None = None,
         *,
-        queue: str = QUEUE,
+        queue: str | None = None,
         keys: str | os.PathLike[str] | None = None,
         listen: str | None = None,
         blobs: str | os.PathLike[str] | None = None,
@@ -85,21 +86,15 @@ class Executor(concurrent.futures.Executor):
         initializer: Callable[..., object] | None = None,
         initargs: tuple[Any, ...] = (),
     ) -> None:
-        if workers is None:
-            workers = len(os.sched_getaffinity(0))
-        if workers < 0:
-            raise ValueError("workers must be 0 (others do the tasks) or more")
+        self.store, self.queue, self.workers = setup.place(store, queue, workers)
         if pending is not None and pending < 1:
             raise ValueError("pending must be None (any number) or > 0")
         if initializer is not None and not callable(initializer):
             raise TypeError("initializer must be a callable")
-        self.store = setup.address(store)
-        if self.store == "memory:" and workers == 0:
+        if self.store == "memory:" and self.workers == 0:
             raise ValueError("a store in memory has no other workers: use file:PATH, or workers=1")
-        self.workers = workers
-        self.queue = queue
         initial = None if initializer is None else (initializer, initargs)
-        scratch = setup.scratch(self.store, workers)
+        scratch = setup.scratch(self.store, self.workers)
         try:
             seal = setup.seal(key_file(keys))
             how = setup.setup(
@@ -110,8 +105,8 @@ class Executor(concurrent.futures.Executor):
                 blobs=setup.blob_folder(blobs),
                 detector=detector,
                 cluster=cluster,
-                queue=queue,
-                workers=workers,
+                queue=self.queue,
+                workers=self.workers,
                 command=_command(self.store, key_file(keys), setup.blob_folder(blobs), initial),
             )
             client = _native.Client(how)
@@ -133,7 +128,8 @@ class Executor(concurrent.futures.Executor):
         function = fn.function if isinstance(fn, pickles.Function) else fn
         options = getattr(function, "options", None)
         if not isinstance(options, Options):
-            return self._begin(self._next_task(), self._options_of(function), fn, args, kwargs)
+            name = fn.name if isinstance(fn, pickles.Function) else pickles.name_of(fn)
+            return self._begin(self._next_task(), self._options_of(name), fn, args, kwargs)
         if options.key is None:
             task = self._next_task()
         else:
@@ -224,8 +220,7 @@ class Executor(concurrent.futures.Executor):
     def _next_task(self) -> bytes:
         return self._family + next(self._numbers).to_bytes(16 - _FAMILY_BYTES, "big")
 
-    def _options_of(self, fn: Callable[..., Any]) -> _native.Options:
-        name = pickles.name_of(fn)
+    def _options_of(self, name: str) -> _native.Options:
         known = self._plain.get(name)
         if known is None:
             known = self._plain[name] = Options(name, queue=self.queue).native
@@ -352,10 +347,12 @@ def _results_of(futures: Iterable[Future[T]], timeout: float | None) -> Iterator
 def _each_result(futures: collections.deque[Future[T]], until: float | None) -> Iterator[T]:
     try:
         while futures:
-            bring(itertools.islice(futures, 1, None))
-            rest = None if until is None else until - time.monotonic()
+            # Most results are short, and come with the news.
+            if not (futures[0].done() and futures[0].is_read is None):
+                bring(itertools.islice(futures, 1, None))
+                rest = None if until is None else until - time.monotonic()
+                futures[0].result(rest)
             # Nothing here holds a result that was taken.
-            futures[0].result(rest)
             yield futures.popleft().result()
     finally:
         for future in futures:

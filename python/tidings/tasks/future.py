@@ -61,21 +61,23 @@ class Future(concurrent.futures.Future[T]):
     A result of more than some kilobytes stays where it is until ``result()`` asks for it.
     """
 
+    # What most calls never have is of the class.
+    # What does the call here while it is waited for, in a task.
+    inline: Inline | None = None
+    # Whether this process is to do the call, and has cancelled the task for that.
+    is_taken = False
+    # What the call waits for, until it has ended.
+    inputs: tuple[Future[Any], ...] = ()
+    # Large blobs that it names, held until it has ended.
+    handles: tuple[object, ...] = ()
+    # The result, if it was left where it is; and whether somebody is to be called with it.
+    _left: Left | None = None
+    _is_wanted = False
+
     def __init__(self, keeper: Keeper, task: bytes) -> None:
         super().__init__()
         self._keeper = keeper
         self._task = task
-        # What does the call here while it is waited for, in a task.
-        self.inline: Inline | None = None
-        # Whether this process is to do the call, and has cancelled the task for that.
-        self.is_taken = False
-        # What the call waits for, until it has ended.
-        self.inputs: tuple[Future[Any], ...] = ()
-        # Large blobs that it names, held until it has ended.
-        self.handles: tuple[object, ...] = ()
-        # The result, if it was left where it is; and whether somebody is to be called with it.
-        self._left: Left | None = None
-        self._is_wanted = False
 
     @property
     def id(self) -> str:

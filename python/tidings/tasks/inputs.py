@@ -94,12 +94,26 @@ class Inputs:
         return True
 
 
+class _Call:
+    """A call that is pickled: who keeps records, and what was met in its arguments."""
+
+    __slots__ = ("holder", "met")
+
+    def __init__(self, holder: Holder | None) -> None:
+        self.holder = holder
+        self.met: Inputs | None = None
+
+    def inputs(self) -> Inputs:
+        """Return what is met in it."""
+        if self.met is None:
+            self.met = Inputs(self.holder)
+        return self.met
+
+
 class _Pickling(threading.local):
     """What a thread pickles now."""
 
-    is_call = False
-    holder: Holder | None = None
-    inputs: Inputs | None = None
+    call: _Call | None = None
 
 
 _pickling = _Pickling()
@@ -113,35 +127,32 @@ def dump_call(
     holder: Holder | None, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[bytes, Inputs | None]:
     """Return the bytes of a call, and the futures and large blobs in it, if there are any."""
-    before = _pickling.is_call, _pickling.holder, _pickling.inputs
-    _pickling.is_call, _pickling.holder, _pickling.inputs = True, holder, None
+    before, call = _pickling.call, _Call(holder)
+    _pickling.call = call
     try:
-        body = pickles.dump_call(fn, args, kwargs)
-        return body, _pickling.inputs
+        return pickles.dump_call(fn, args, kwargs), call.met
     except BaseException:
-        if _pickling.inputs is not None:
-            _pickling.inputs.release()
+        if call.met is not None:
+            call.met.release()
         raise
     finally:
-        _pickling.is_call, _pickling.holder, _pickling.inputs = before
+        _pickling.call = before
 
 
 def reduced(future: Future[Any]) -> tuple[Callable[[Any], Any], tuple[Any]]:
     """Return how a future is pickled in the call that this thread pickles."""
-    if not _pickling.is_call:
+    call = _pickling.call
+    if call is None:
         raise TypeError("a future stands for its result in the arguments of a call only")
-    if _pickling.inputs is None:
-        _pickling.inputs = Inputs(_pickling.holder)
-    return _pickling.inputs.meet(future)
+    return call.inputs().meet(future)
 
 
 def meet_handle(handle: Handle) -> bool:
     """Note a large blob that the call names which this thread pickles; return whether it does."""
-    if not _pickling.is_call:
+    call = _pickling.call
+    if call is None:
         return False
-    if _pickling.inputs is None:
-        _pickling.inputs = Inputs(_pickling.holder)
-    _pickling.inputs.handles.append(handle)
+    call.inputs().handles.append(handle)
     return True
 
 

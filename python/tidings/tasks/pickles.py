@@ -43,6 +43,7 @@ class Function:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
+        self.name = name_of(function)
         try:
             pickled = dumps(function)
         except Exception as error:

@@ -13,6 +13,7 @@ from typing import Any
 
 import tidings.tasks._native as _native
 from tidings.tasks.errors import StoreError
+from tidings.tasks.options import QUEUE
 from tidings.tasks.seal import Seal
 
 
@@ -29,6 +30,26 @@ def address(store: str | None) -> str:
         except RuntimeError as error:
             raise StoreError(str(error)) from None
     return store or "memory:"
+
+
+_QUEUE = "queue://"
+
+
+def place(store: str | None, queue: str | None, workers: int | None) -> tuple[str, str, int]:
+    """Return the address of a store, the queue and how many processes do its tasks.
+
+    ``queue://NAME`` is a queue of the usual store whose tasks others do.
+    """
+    if isinstance(store, str) and store.startswith(_QUEUE):
+        named = store[len(_QUEUE) :]
+        if not named or queue not in (None, named):
+            raise ValueError(f"{store} names the queue: write queue://NAME, and no queue=")
+        store, queue, workers = "usual", named, workers or 0
+    if workers is None:
+        workers = len(os.sched_getaffinity(0))
+    if workers < 0:
+        raise ValueError("workers must be 0 (others do the tasks) or more")
+    return address(store), QUEUE if queue is None else queue, workers
 
 
 def scratch(store: str, workers: int) -> str:

@@ -30,7 +30,6 @@ from typing import Any, Union
 
 import tidings.tasks._native as _native
 from tidings.tasks import context, failures, inputs, pickles
-from tidings.tasks.effects import Effects
 from tidings.tasks.errors import NoSpaceError
 from tidings.tasks.seal import CALL, FAILURE, RESULT, Seal
 from tidings.tasks.usage import Meter
@@ -85,6 +84,10 @@ class Channel:
         self._hear()
         return self._cancelled == (task, attempt)
 
+    def report(self, task: bytes, attempt: int, thousandths: int, text: str) -> None:
+        """Say how far a try is."""
+        self.send(_native.progress(task, attempt, thousandths, text))
+
     def hold(self) -> bool:
         """Return whether output is to be read before the next call: until then there is none."""
         self._is_held = self._permits is not None and not (_is_read(1) and _is_read(2))
@@ -99,7 +102,7 @@ class Channel:
 
     def _hear(self) -> None:
         """Take all that was said."""
-        while (said := self._said()) is not None:
+        for said in self._said():
             kind = said[0]
             if kind == "run":
                 self._calls.append(said)
@@ -122,17 +125,21 @@ class Channel:
         self._buffer += chunk
         return bool(chunk)
 
-    def _said(self) -> tuple[Any, ...] | None:
-        if len(self._buffer) < 4:
-            return None
-        length = int.from_bytes(self._buffer[:4], "little")
-        if length > _MAX_FRAME_BYTES:
-            raise ValueError(f"the worker sends a frame of {length} bytes: it is no worker")
-        if len(self._buffer) < 4 + length:
-            return None
-        frame = bytes(memoryview(self._buffer)[4 : 4 + length])
-        del self._buffer[: 4 + length]
-        return _native.decode(frame)
+    def _said(self) -> list[tuple[Any, ...]]:
+        """Return all frames that are there as a whole."""
+        buffer, begin, said = self._buffer, 0, []
+        while len(buffer) >= begin + 4:
+            end = begin + 4 + int.from_bytes(buffer[begin : begin + 4], "little")
+            if end - begin - 4 > _MAX_FRAME_BYTES:
+                raise ValueError(
+                    f"the worker sends a frame of {end - begin - 4} bytes: it is no worker"
+                )
+            if len(buffer) < end:
+                break
+            said.append(_native.decode(bytes(memoryview(buffer)[begin + 4 : end])))
+            begin = end
+        del buffer[:begin]
+        return said
 
 
 class Process:
@@ -159,22 +166,20 @@ class Process:
             self._channel.send(_native.spent(task, attempt, spent, is_held) + answer)
 
     def _answer(self, task: bytes, attempt: int, queue: str, body: bytes) -> bytes:
-        def report(thousandths: int, text: str) -> None:
-            self._channel.send(_native.progress(task, attempt, thousandths, text))
-
-        def is_cancelled() -> bool:
-            return self._channel.is_cancelled(task, attempt)
-
-        effects = Effects(task, self._seal)
-        context.enter(context.Context(task, attempt, queue, is_cancelled, report, effects))
+        entered = context.Context(task, attempt, queue, self._channel, self._seal)
+        context.enter(entered)
         try:
             self._set_up()
             function, args, kwargs = pickles.load_call(self._seal.open(CALL, task, body))
             inputs.give({})
             value = pickles.dump_result(function(*args, **kwargs))
             value = self._seal.close(RESULT, task, value)
-            writes, puts = effects.native_writes(), effects.puts
-            frame = _native.done(task, attempt, value, effects.items, writes, puts)
+            effects = entered.made
+            if effects is None:
+                frame = _native.done(task, attempt, value, [], [], [])
+            else:
+                writes, puts = effects.native_writes(), effects.puts
+                frame = _native.done(task, attempt, value, effects.items, writes, puts)
         except SystemExit:
             raise
         except BaseException as error:
