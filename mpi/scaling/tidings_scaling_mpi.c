@@ -26,6 +26,9 @@
 #define LEAST_WIDTH_S 20e-6
 #define LARGEST_WIDTH_S 1.0
 
+/* By more than this clocks do not drift apart while a batch lasts. */
+#define CLOCKS_DIFFER_S 1.0
+
 #define TAG 1
 
 /* The litmus test's messages are on the program's own communicator: a tag that it is unlikely to
@@ -47,6 +50,8 @@ struct TidingsWindow {
     int batch, at; /* repetitions of this batch, and those done */
     double stretch; /* of the width, beyond the room that it has anyway */
     Offset offset;
+    bool apart;           /* a rank's clock has stepped: offsets are to be measured again */
+    double stepped_s;     /* by how much clocks stepped so far */
     double first_start_s; /* of this batch, by rank 0's clock */
     double began_s;       /* this repetition, by this rank's clock */
     double took_s[BATCH], late_s[BATCH];
@@ -171,16 +176,26 @@ static void sleep_for(double seconds)
     nanosleep(&sleep, NULL);
 }
 
-/* Waits until a moment of rank 0's clock; returns by how much it is late then. */
+/* No rank is farther than this from a start, or its clock is not what it was. */
+static double farthest(const TidingsWindow *window)
+{
+    return (BATCH + 1) * window->report.width_s + CLOCKS_DIFFER_S;
+}
+
+/* Waits until a moment of rank 0's clock; returns by how much it is late then. A moment farther off
+ * than any start is set was passed long ago, and this rank's clock has stepped back. */
 static double wait_until(const TidingsWindow *window, double moment_s)
 {
     double own_s = moment_s - window->offset.s, left_s;
     double spin_s = fmax(window->options.spin_s, 0);
-    while ((left_s = own_s - now_s(window)) > spin_s)
-        sleep_for(left_s - spin_s);
-    while (now_s(window) < own_s) {
+    double farthest_s = farthest(window);
+    while ((left_s = own_s - now_s(window)) > 0) {
+        if (left_s > farthest_s)
+            return INFINITY;
+        if (left_s > spin_s)
+            sleep_for(left_s - spin_s);
     }
-    return now_s(window) - own_s;
+    return -left_s;
 }
 
 /* All ranks agree on the first start of a batch: in a width, by rank 0's clock. */
@@ -210,7 +225,8 @@ void tidings_window_begin(TidingsWindow *window, const char *function, double si
     window->attempts = 0;
     window->report = (TidingsWindowReport){ .width_s = LEAST_WIDTH_S };
     window->warming = true;
-    window->open = false;
+    window->open = window->apart = false;
+    window->stepped_s = 0;
     window->stretch = 1;
     synchronise(window);
     int warmups = window->options.warmups;
@@ -251,11 +267,13 @@ static void take_batch(TidingsWindow *window)
 {
     double mine[2 * BATCH], all[2 * BATCH];
     int count = window->batch, late = 0;
+    window->apart = false;
     memcpy(mine, window->took_s, (size_t)count * sizeof *mine);
     memcpy(mine + count, window->late_s, (size_t)count * sizeof *mine);
     MPI_Allreduce(mine, all, 2 * count, MPI_DOUBLE, MPI_MAX, window->comm);
     for (int at = 0; at < count && !window->warming; at++) {
         bool spoilt = all[count + at] > window->options.late_s;
+        window->apart |= all[count + at] > farthest(window);
         late += spoilt;
         if (spoilt || window->report.measured == window->wanted)
             continue;
@@ -266,7 +284,15 @@ static void take_batch(TidingsWindow *window)
         tell(window, mine[at], all[at]);
     window->report.late += late;
     window->attempts += window->warming ? 0 : count;
-    set_width(window, all, 4 * late > count);
+    set_width(window, all, 4 * late > count && !window->apart);
+}
+
+/* Measures the offsets again after a clock has stepped. */
+static void step(TidingsWindow *window)
+{
+    double before_s = window->offset.s;
+    synchronise(window);
+    window->stepped_s = fmax(window->stepped_s, fabs(window->offset.s - before_s));
 }
 
 /* Measures the offsets once more, and the uncertainty from them and their drift. */
@@ -275,7 +301,7 @@ static void state_error(TidingsWindow *window)
     Offset before = window->offset;
     synchronise(window);
     double error_s = fmax(before.error_s, window->offset.error_s);
-    error_s += fabs(window->offset.s - before.s);
+    error_s += fabs(window->offset.s - before.s) + window->stepped_s;
     MPI_Allreduce(&error_s, &window->report.start_error_s, 1, MPI_DOUBLE, MPI_MAX, window->comm);
 }
 
@@ -289,6 +315,8 @@ static bool more(TidingsWindow *window)
         return false;
     }
     window->warming = false;
+    if (window->apart)
+        step(window);
     begin_batch(window, (int)(missing < BATCH ? missing : BATCH));
     return true;
 }
@@ -297,6 +325,8 @@ bool tidings_window_next(TidingsWindow *window)
 {
     if (window->open) {
         double took_s = now_s(window) - window->began_s;
+        if (took_s < 0) /* the clock has stepped back meanwhile */
+            window->late_s[window->at] = INFINITY;
         window->took_s[window->at++] = took_s > 1e-9 ? took_s : 1e-9;
         if (window->at == window->batch) {
             take_batch(window);

@@ -12,6 +12,9 @@ color:#222;line-height:1.4}figure{margin:2em 0}svg{max-width:100%;height:auto;bo
 figcaption{margin-top:.5em}table{border-collapse:collapse}td,th{border:1px solid #ccc;padding:.2em .6em;\
 text-align:left;vertical-align:top}.care{background:#fff4e0;padding:.5em 1em}";
 
+/// Clocks that lie farther apart at the end of a series than at its begin did not drift.
+const STEPPED_S: f64 = 0.01;
+
 /// What was measured, in a few lines of name and text.
 fn facts(all: &Characterisation) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
@@ -37,6 +40,16 @@ pub fn warnings(all: &Characterisation) -> Vec<String> {
         warnings.push(format!(
             "{busy} of {of} points have only runs during which the machine did other things: \
              measure again when it is quiet"
+        ));
+    }
+    let apart: Vec<f64> = all.points.iter().map(|point| point.start_error_s).collect();
+    let stepped = apart.iter().filter(|own| **own > STEPPED_S).count();
+    if stepped > 0 {
+        let most = apart.iter().copied().fold(0.0, f64::max);
+        warnings.push(format!(
+            "during {stepped} of {} points a clock stepped, by {most:.3} s at most: repetitions \
+             that began late by it are left out; have clocks slewed, not set, and measure again",
+            all.points.len()
         ));
     }
     let wrong = all.points.iter().filter(|point| !point.valid);
