@@ -1,6 +1,7 @@
 /*
  * Fans (figure 7): one rank receives from 1, 2, ... neighbours at once, or sends to them. On a
- * torus neighbours are the nodes one link away, two for each dimension; else the next ranks.
+ * torus neighbours are the nodes one link away, two for each dimension, on a mesh those that there
+ * are; else the next ranks.
  */
 #include "buffers.h"
 #include "flows.h"
@@ -111,7 +112,8 @@ static int ranks_of_fan(const Bench *bench, int ranks[MOST_NEIGHBOURS + 1])
             int node = places_node(places, axis == 0 ? step : 0, axis == 1 ? step : 0,
                                    axis == 2 ? step : 0);
             bool again = node == 0 || (step < 0 && places->length[axis] == 2);
-            if (!again)
+            bool linked = step > 0 || !places->mesh; /* node 0 is the first of its rows */
+            if (!again && linked)
                 ranks[++count] = places_rank(places, node, 0);
         }
     while (count == 0 && places->unknown[0] && bench->ranks > 1)

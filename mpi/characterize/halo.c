@@ -59,6 +59,15 @@ static void sweep(Bench *bench, MPI_Comm comm, const Protocol *protocol, const O
         }
 }
 
+/* How long the link that takes longest needs for one byte of each message that passes it. */
+static double busiest_s_a_byte(const Bench *bench, const Loads *loads)
+{
+    double byte_s[DIMENSIONS];
+    for (int axis = 0; axis < DIMENSIONS; axis++)
+        byte_s[axis] = 8e-6 / bench->settings.link_mbit[axis];
+    return loads_most(loads, byte_s);
+}
+
 /* What messages of each rank to its four neighbours do to the links, by their routes. */
 static void predict(Bench *bench, MPI_Comm comm, const Order *order)
 {
@@ -83,7 +92,9 @@ static void predict(Bench *bench, MPI_Comm comm, const Order *order)
         row_text(&bench->rows, "variant", order->name);
         row_number(&bench->rows, "messages_between_nodes", loads.messages);
         row_number(&bench->rows, "hops_a_message", loads.hops / (bench->ranks * DIRECTIONS));
-        row_number(&bench->rows, "messages_of_the_busiest_link", loads_most(&loads));
+        row_number(&bench->rows, "messages_of_the_busiest_link", loads_most(&loads, NULL));
+        if (bench->settings.link_mbit[0] > 0)
+            row_number(&bench->rows, "busiest_s_a_byte", busiest_s_a_byte(bench, &loads));
         row_end(&bench->rows);
         loads_close(&loads);
     }

@@ -137,18 +137,20 @@ static void count_cores(Places *places)
     free(there);
 }
 
-/* Sets the lengths of the torus; without one, nodes are a row. */
-static void set_lengths(Places *places, const int *shape)
+/* Sets the lengths of the torus or mesh; without one, nodes are a row. */
+static void set_lengths(Places *places, const Settings *settings)
 {
+    const int *shape = settings->shape;
+    places->mesh = settings->mesh;
     bool known = shape[0] > 0;
     int product = known ? shape[0] * shape[1] * shape[2] : 0;
     if (!known)
         snprintf(places->unknown, sizeof places->unknown,
-                 "the network's shape is not known: say --torus X,Y,Z");
+                 "the network's shape is not known: say --torus X,Y,Z or --mesh X,Y,Z");
     else if (product != places->nodes)
         snprintf(places->unknown, sizeof places->unknown,
-                 "--torus %d,%d,%d has %d nodes, but ranks are on %d", shape[0], shape[1],
-                 shape[2], product, places->nodes);
+                 "--%s %d,%d,%d has %d nodes, but ranks are on %d", places->mesh ? "mesh" : "torus",
+                 shape[0], shape[1], shape[2], product, places->nodes);
     bool torus = known && product == places->nodes;
     places->length[0] = torus ? shape[0] : places->nodes;
     places->length[1] = torus ? shape[1] : 1;
@@ -170,7 +172,7 @@ void places_find(Places *places, const Settings *settings, MPI_Comm world, Rows 
     MPI_Bcast(places->node, places->ranks, MPI_INT, 0, world);
     MPI_Bcast(places->unfit, sizeof places->unfit, MPI_CHAR, 0, world);
     count_cores(places);
-    set_lengths(places, settings->shape);
+    set_lengths(places, settings);
 }
 
 void places_free(Places *places)

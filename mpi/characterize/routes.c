@@ -10,10 +10,12 @@ static int coordinate(const Places *places, int node, int axis)
     return node % places->length[axis];
 }
 
-/* Steps along a ring, negative downwards. */
-static int steps(int from, int to, int length)
+/* Steps along an axis, negative downwards: on a ring the shorter way round. */
+static int steps(const Places *places, int from, int to, int axis)
 {
-    int up = (to - from + length) % length;
+    int length = places->length[axis], up = (to - from + length) % length;
+    if (places->mesh)
+        return to - from;
     return up <= length / 2 ? up : up - length;
 }
 
@@ -21,8 +23,8 @@ int routes_hops(const Places *places, int from, int to)
 {
     int hops = 0;
     for (int axis = 0; axis < DIMENSIONS; axis++)
-        hops += abs(steps(coordinate(places, from, axis), coordinate(places, to, axis),
-                          places->length[axis]));
+        hops += abs(steps(places, coordinate(places, from, axis), coordinate(places, to, axis),
+                          axis));
     return hops;
 }
 
@@ -47,7 +49,7 @@ void loads_add(Loads *loads, int from_node, int to_node)
     loads->messages += from_node != to_node;
     for (int axis = 0; axis < DIMENSIONS; axis++) {
         int length = places->length[axis];
-        int left = steps(at[axis], coordinate(places, to_node, axis), length);
+        int left = steps(places, at[axis], coordinate(places, to_node, axis), axis);
         int step = left > 0 ? 1 : -1;
         for (; left != 0; left -= step) {
             int node = places_node(places, at[0], at[1], at[2]);
@@ -58,11 +60,13 @@ void loads_add(Loads *loads, int from_node, int to_node)
     }
 }
 
-double loads_most(const Loads *loads)
+double loads_most(const Loads *loads, const double *of_axis)
 {
     double most = 0;
-    for (int link = 0; link < loads->places->nodes * 2 * DIMENSIONS; link++)
-        if (loads->of_link[link] > most)
-            most = loads->of_link[link];
+    for (int link = 0; link < loads->places->nodes * 2 * DIMENSIONS; link++) {
+        double load = loads->of_link[link] * (of_axis ? of_axis[link / 2 % DIMENSIONS] : 1);
+        if (load > most)
+            most = load;
+    }
     return most;
 }

@@ -1,5 +1,5 @@
 /*
- * Routes on a torus, dimension by dimension, the shorter way round: how many links a message
+ * Routes on a torus, dimension by dimension, the shorter way round, or on a mesh: how many links a message
  * passes, and how loaded each link is. What a mapping is predicted from, before it is measured.
  */
 #ifndef TIDINGS_CHARACTERIZE_ROUTES_H
@@ -21,7 +21,7 @@ void loads_open(Loads *loads, const Places *places);
 void loads_close(Loads *loads);
 /* One more message; inside a node it passes no link. */
 void loads_add(Loads *loads, int from_node, int to_node);
-/* The messages of the link that has most. */
-double loads_most(const Loads *loads);
+/* The messages of the link that has most, each taken for so many as its axis says, if it does. */
+double loads_most(const Loads *loads, const double *of_axis);
 
 #endif

@@ -17,6 +17,8 @@ const char SETTINGS_USAGE[] =
     "  --late SECONDS       by how much a rank may miss a start (default 0.000005)\n"
     "  --sleep              wait for starts by sleep alone, if ranks outnumber processors\n"
     "  --torus X,Y,Z        the network is a torus of nodes of this shape\n"
+    "  --mesh X,Y,Z         the same without links from the last node of a row to its first\n"
+    "  --link-mbit X,Y,Z    what links along X, Y and Z pass; one number: all the same\n"
     "  --places FILE        the node that each rank must be on, a line for each rank\n"
     "  --order FILE         one more order of HALO: the rank of each place, a line for each\n"
     "  --help               this text\n";
@@ -55,6 +57,26 @@ static bool shape(const char *text, int *lengths)
     return false;
 }
 
+/* Rates such as 20,15,10; missing ones are the last. */
+static bool rates(const char *text, double *mbit)
+{
+    for (int at = 0; at < DIMENSIONS; at++) {
+        char *rest;
+        mbit[at] = strtod(text, &rest);
+        if (rest == text || !(mbit[at] > 0) || mbit[at] > 1e9)
+            return false;
+        if (*rest == 0) {
+            for (at++; at < DIMENSIONS; at++)
+                mbit[at] = mbit[at - 1];
+            return true;
+        }
+        if (*rest != ',')
+            return false;
+        text = rest + 1;
+    }
+    return false;
+}
+
 /* Handles one option; false if its value is wrong. */
 static bool option(void *into, int letter, const char *text)
 {
@@ -74,7 +96,9 @@ static bool option(void *into, int letter, const char *text)
     case 'm': return number(text, 1e4, 1e12, &settings->memory);
     case 'l': return number(text, 1e-9, 10, &settings->late_s);
     case 's': settings->sleeps = true; return true;
-    case 'T': return shape(text, settings->shape);
+    case 'T': settings->mesh = false; return shape(text, settings->shape);
+    case 'M': settings->mesh = true; return shape(text, settings->shape);
+    case 'r': return rates(text, settings->link_mbit);
     case 'p': settings->places = text; return *text != 0;
     case 'o': settings->order = text; return *text != 0;
     default: settings->help = true; return true;
@@ -94,6 +118,8 @@ Settings settings_read(int count, char **words, int (*test_of)(const char *name)
         { "late", required_argument, NULL, 'l' },
         { "sleep", no_argument, NULL, 's' },
         { "torus", required_argument, NULL, 'T' },
+        { "mesh", required_argument, NULL, 'M' },
+        { "link-mbit", required_argument, NULL, 'r' },
         { "places", required_argument, NULL, 'p' },
         { "order", required_argument, NULL, 'o' },
         { "help", no_argument, NULL, 'h' },

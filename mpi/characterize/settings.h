@@ -16,7 +16,9 @@ typedef struct Settings {
     double memory;         /* bytes that a rank may use for one operation */
     double late_s;
     bool sleeps;           /* ranks wait for starts by sleep alone */
-    int shape[DIMENSIONS]; /* of the torus of nodes; 0 if it is not known */
+    int shape[DIMENSIONS]; /* of the torus or mesh of nodes; 0 if it is not known */
+    bool mesh;             /* rows of that shape are not closed to rings */
+    double link_mbit[DIMENSIONS]; /* what links along X, Y and Z pass; 0 if it is not known */
     const char *places;    /* a file: the node of each rank */
     const char *order;     /* a file: the rank at each place of the HALO's grid */
     bool help;

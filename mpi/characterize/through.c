@@ -12,8 +12,10 @@ static bool fits(Bench *bench)
 {
     const Places *places = &bench->places;
     const char *reason = places->unknown[0] ? places->unknown : NULL;
-    if (!reason && (places->length[0] < 4 || places->length[1] < 3))
+    if (!reason && !places->mesh && (places->length[0] < 4 || places->length[1] < 3))
         reason = "needs a ring of 4 nodes along X and of 3 along Y";
+    if (!reason && places->mesh && (places->length[0] < 3 || places->length[1] < 2))
+        reason = "needs a row of 3 nodes along X and of 2 along Y";
     if (!reason && places->each < 2)
         reason = "needs 2 ranks on a node: start more";
     if (reason)

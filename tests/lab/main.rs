@@ -2,6 +2,7 @@
 //! measured, and leave no process behind.
 
 mod characterize;
+mod links;
 mod noise;
 mod places;
 mod series;
@@ -243,7 +244,8 @@ fn hosts_have_shared_memory_of_their_own_where_a_campaign_cannot_lie() {
 #[test]
 fn hosts_of_a_lab_that_was_killed_go_when_the_next_makes_its_own() {
     let bench = Bench::below(env!("CARGO_TARGET_TMPDIR"));
-    let backend = "kind = \"hosts\"\nmpi = \"openmpi\"";
+    // Links of their own are more that has to go than one switch.
+    let backend = "kind = \"hosts\"\nmpi = \"openmpi\"\nmesh = [2]\ndelay_us = 100.0";
     let text = campaign(backend, &gated(&bench));
     let killed = killed_in_its_first_run(&bench, &bench.lay("out.toml", &text));
     assert!(places::has_namespaces(killed), "nobody removed them");

@@ -119,12 +119,56 @@ fn ranks_that_are_elsewhere_than_the_mapping_says_are_found() {
     assert!(!of(&rows, "latency").is_empty(), "the rest is measured");
 }
 
+/// A clock that is an hour wrong from its 500th reading on, in the first series.
+const STEPS: &str = "#include <mpi.h>\n#include <stdlib.h>\ndouble MPI_Wtime(void)\n{\n\
+    static long readings;\n    const char *by = getenv(\"STEP_S\"), *rank = getenv(\"PMI_RANK\");\n\
+    int steps = rank && atoi(rank) == 1 && ++readings > 500;\n\
+    return PMPI_Wtime() + (steps ? atof(by) : 0);\n}\n";
+
+/// A rank whose clock stepped back slept until the hour was over, as long as the run was let.
+#[test]
+fn a_clock_that_steps_spoils_one_series_and_is_reported() {
+    let directory = place();
+    let source = directory.path().join("steps.c");
+    fs::write(&source, STEPS).expect("ours");
+    let library = directory.path().join("libsteps.so");
+    let mut compiler = Command::new("mpicc.mpich");
+    done(compiler.args(["-shared", "-fPIC"]).arg(source).arg("-o").arg(&library));
+    for step_s in ["3600", "-3600"] {
+        let mut command = Mpi::Mpich.launcher(2, directory.path());
+        let yielding = Mpi::Mpich.characterize().with_file_name("libtidings-yield.so");
+        Mpi::Mpich.preload(&mut command, &[library.clone(), yielding]);
+        command.args(["-genv", "STEP_S", step_s]).arg(Mpi::Mpich.characterize());
+        let rows = rows(command.args(LITTLE.split(' ').filter(|word| !word.is_empty())).args([
+            "--test",
+            "pair",
+            "--repetitions",
+            "200",
+            "--largest",
+            "1",
+            "--late",
+            "0.5",
+        ]));
+        let error_s = |row: &&Value| row["start_error_s"].as_f64().expect("a time");
+        let all = [of(&rows, "latency"), of(&rows, "bandwidth")].concat();
+        let (stepped, right): (Vec<&Value>, Vec<&Value>) =
+            all.iter().copied().partition(|row| error_s(row) > 1_000.0);
+        assert_eq!(stepped.len(), 1, "{step_s}: {rows:?}");
+        assert!(stepped[0]["late"].as_u64() > Some(0), "what was spoilt is counted: {stepped:?}");
+        for row in right {
+            assert!(error_s(&row) < 1.0 && seconds(row) < 10.0, "{step_s}: {row}");
+        }
+    }
+}
+
 #[test]
 fn wrong_options_are_refused() {
     let program = Mpi::Mpich.characterize();
     for (words, complaint) in [
         ("--test ring", "--test cannot be 'ring'"),
         ("--torus 4,0", "--torus cannot be '4,0'"),
+        ("--mesh 2,2,2,2", "--mesh cannot be '2,2,2,2'"),
+        ("--link-mbit 10,-1", "--link-mbit cannot be '10,-1'"),
         ("--largest", "--largest is no option, or lacks a value"),
         ("--factor 1", "--factor cannot be '1'"),
     ] {
@@ -209,6 +253,30 @@ fn on_a_torus_flows_share_the_link_that_they_have_in_common_and_a_hop_costs_its_
             / rate("through", &format!("{local}, alone"));
         assert!(kept > 0.97, "{local} keeps {kept}");
     }
+}
+
+/// Where links along an axis are slow, the busiest link is not the one with most messages.
+#[test]
+fn an_order_is_predicted_by_the_link_that_takes_longest() {
+    let words = "--repetitions 1 --halo-largest 2 --test halo";
+    let predicted = |more: &str| -> Vec<Value> {
+        let rows = torus(&format!("{words} {more}"), "4,2,2", 16);
+        rows.into_iter().filter(|row| row["test"] == "halo-prediction").collect()
+    };
+    assert!(predicted("").iter().all(|row| row.get("busiest_s_a_byte").is_none()));
+    let alike = predicted("--link-mbit 80");
+    for row in &alike {
+        let messages = row["messages_of_the_busiest_link"].as_f64().expect("a number");
+        let byte_s = row["busiest_s_a_byte"].as_f64().expect("a time");
+        assert!((byte_s / (1e-7 * messages) - 1.0).abs() < 1e-9, "{row}");
+    }
+    let times = |rows: &[Value]| -> Vec<f64> {
+        rows.iter().filter_map(|row| row["busiest_s_a_byte"].as_f64()).collect()
+    };
+    let slow = times(&predicted("--link-mbit 80,80,8"));
+    let ratios: BTreeSet<u64> =
+        slow.iter().zip(times(&alike)).map(|(slow, alike)| (slow / alike).round() as u64).collect();
+    assert!(ratios.len() > 1, "some orders use Z less than others: {ratios:?}");
 }
 
 #[test]

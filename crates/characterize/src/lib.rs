@@ -5,8 +5,10 @@
 //! numbers of ranks, several times, and goes on where it was interrupted. Here is what is made of
 //! the rows: a [`row`] is a series of samples, of which a [`point`] is what is left without the
 //! warm-up, with its interval; points are drawn as the [`figure`]s of that paper, each with a
-//! sentence that says what it means for an application, on a [`page`]. [`comparison`] tests two of
-//! them, [`growth`] hands series to `tidings-scaling`, and [`plan`] is the series for this machine.
+//! sentence that says what it means for an application, on a [`page`]; [`orders`] of ranks are
+//! compared with what was predicted, [`links`] of emulated hosts with what was asked.
+//! [`comparison`] tests two of them, [`growth`] hands series to `tidings-scaling`, and [`plan`] is
+//! the series for this machine.
 //!
 //! Nothing here touches the machine or the file system.
 
@@ -16,6 +18,8 @@ pub mod chart;
 pub mod comparison;
 pub mod figure;
 pub mod growth;
+pub mod links;
+pub mod orders;
 pub mod page;
 pub mod plan;
 pub mod point;

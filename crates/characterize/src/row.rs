@@ -88,6 +88,9 @@ pub struct Prediction {
     pub hops_a_message: f64,
     /// The messages of the link that has most.
     pub messages_of_the_busiest_link: f64,
+    /// How long the link that takes longest needs for one byte of each of its messages, if the
+    /// rates of links are known.
+    pub busiest_s_a_byte: Option<f64>,
 }
 
 impl Row {

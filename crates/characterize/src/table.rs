@@ -40,7 +40,7 @@ pub fn csv(points: &[Point]) -> String {
     text
 }
 
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
 }
 

@@ -73,6 +73,24 @@ pub fn enter(namespace: &str) -> io::Result<()> {
     Ok(setns(namespace, CloneFlags::CLONE_NEWNET)?)
 }
 
+/// Does something in the network namespace of that name, such as opening a socket: by a thread of
+/// its own, which cannot come back.
+///
+/// # Errors
+/// As of [`enter`], and what `act` says.
+///
+/// # Panics
+/// If `act` does.
+pub fn within<T: Send>(
+    namespace: &str,
+    act: impl FnOnce() -> io::Result<T> + Send,
+) -> io::Result<T> {
+    thread::scope(|scope| {
+        let acting = scope.spawn(move || enter(namespace).and_then(|()| act()));
+        acting.join().expect("what is done there does not panic")
+    })
+}
+
 /// The ends of all cables, by number.
 #[derive(Debug)]
 pub struct Ports {

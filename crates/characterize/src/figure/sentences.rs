@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::kinds::rate;
+use crate::orders;
 use crate::point::{Characterisation, Point};
 use crate::words;
 
@@ -340,18 +341,19 @@ pub(super) fn halo(points: &[&Point], all: &Characterisation) -> String {
             words::number(time(worst) / time(best))
         )
     };
-    let load =
-        |own: &crate::row::Prediction| (own.messages_of_the_busiest_link, own.hops_a_message);
-    let predicted = all.predictions.values().min_by(|one, other| {
-        let (one, other) = (load(one), load(other));
-        one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1))
-    });
-    if let Some(predicted) = predicted {
-        let name = &predicted.variant;
-        let _ = write!(said, "; from the loads of links {name} was predicted to be the best");
-        let measured = plain.iter().find(|point| order(point) == *name);
-        said += &measured
-            .map_or(String::new(), |point| format!(", and takes {}", words::seconds(time(point))));
+    if let Some(first) = orders::orders(all).first() {
+        let (name, took) = (&first.prediction.variant, words::seconds(time(first.point)));
+        let _ = write!(
+            said,
+            "; from the loads of links {name} was predicted to be the best, and takes {took}"
+        );
+    }
+    if let Some(own) = orders::agreement(all) {
+        let _ = write!(
+            said,
+            ", place {} of {}; the rank correlation of predicted and measured is {:.2}",
+            own.place, own.orders, own.correlation
+        );
     }
     if let Some([quick, _]) = extremes(&own, time) {
         let _ = write!(said, "; the quickest of all is {}", name(quick));

@@ -13,7 +13,7 @@ use tidings_characterize::comparison::{self, Difference};
 use tidings_characterize::figure::{Figure, figures};
 use tidings_characterize::plan::{self, Here};
 use tidings_characterize::point::{Characterisation, characterisation};
-use tidings_characterize::{growth, page, table};
+use tidings_characterize::{growth, orders, page, table};
 use tidings_experiment::ExperimentError;
 use tidings_experiment::journal;
 use tidings_experiment::manifest::Table;
@@ -21,6 +21,7 @@ use tidings_experiment::pressure::Contamination;
 use tidings_experiment::quiet::{self, Quiet};
 use tidings_experiment::series::{Prepared, Record, SCHEMA, Series, lines};
 
+use super::links::{self, Links};
 use super::screen::Screen;
 use super::verdict;
 use crate::table::{Align, render};
@@ -75,13 +76,16 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     };
     let folder = options.output.clone().unwrap_or_else(|| PathBuf::from(&series.name));
     let prepared = Prepared::new(&series, &[])?;
+    let links = links::gauged(&prepared)?;
     let is_here = series.machines.iter().any(|machine| machine.backend.is_here());
     let seen = is_here.then(|| Quiet::watch(quiet::WATCH));
     let busy = seen.filter(|seen| seen.is_passed(&Contamination::default().or_default()));
     if options.check {
         let machine = seen.map_or(String::new(), |seen| format!("this machine: {seen}\n"));
         let (count, folder) = (prepared.count(), folder.display());
-        return output::print(&format!("{}: {count} runs into {folder}\n{machine}", series.name));
+        let links = links.iter().map(Links::said).collect::<String>();
+        let runs = format!("{}: {count} runs into {folder}\n", series.name);
+        return output::print(&(runs + &machine + &links));
     }
     if let Some(seen) = busy {
         output::complain(&format!("{seen}: runs during which that lasts are left out"));
@@ -97,6 +101,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
         .write(&table::csv(&all.points), &facts(&series, &records))
         .map_err(ExperimentError::from)?;
     keep(&folder, &series, &records, &all)?;
+    links::keep(&folder, &links)?;
     for warning in page::warnings(&all) {
         output::complain(&warning);
     }
@@ -124,11 +129,11 @@ fn keep(
     ] {
         files.insert(name.to_owned(), text);
     }
-    for (name, text) in files {
+    files.extend(orders::csv(all).map(|text| ("orders.csv".to_owned(), text)));
+    files.into_iter().try_for_each(|(name, text)| {
         let path = folder.join(name);
-        std::fs::write(&path, text).map_err(|source| Failure::File { path, source })?;
-    }
-    Ok(())
+        std::fs::write(&path, text).map_err(|source| Failure::File { path, source })
+    })
 }
 
 /// This machine, with the program that measures it.

@@ -6,6 +6,7 @@
 //! next to the campaign's journal.
 
 mod characterize;
+mod links;
 mod noise;
 mod screen;
 mod series;

@@ -13,7 +13,7 @@ use super::kinds::{Mpi, MpiFamily};
 use super::local;
 use super::order::Order;
 use crate::ExperimentError;
-use crate::hosts::{self, CARD, Fabric, Home, Network};
+use crate::hosts::{self, CARD, Fabric, Home, Mesh, Network};
 use crate::run::Launch;
 
 /// The hosts, and the launcher that runs on the first.
@@ -23,8 +23,17 @@ pub(super) struct Launcher {
     mpirun: local::Launcher,
     script: PathBuf,
     /// Held for what they are: with them hosts and script go.
-    _hosts: Fabric,
+    hosts: Made,
     _home: Home,
+}
+
+/// What connects the hosts.
+#[derive(Debug)]
+enum Made {
+    /// A switch.
+    Switched { _hosts: Fabric },
+    /// Links of their own.
+    Linked(Mesh),
 }
 
 impl Launcher {
@@ -35,19 +44,35 @@ impl Launcher {
     /// what is missing.
     pub(super) fn make(mpi: &Mpi, network: &Network, count: u32) -> Result<Self, ExperimentError> {
         let mpirun = local::Launcher::find(mpi)?;
-        if count > hosts::MOST_HOSTS {
-            let most = hosts::MOST_HOSTS;
-            let reason = format!("{count} nodes: backend hosts makes {most} on a machine at most");
+        let most = network.shape.and_then(|shape| shape.hosts()).unwrap_or(hosts::MOST_HOSTS);
+        if count > most {
+            let reason = match network.shape {
+                Some(shape) => format!("{count} nodes: the {shape} has {most} hosts"),
+                None => format!("{count} nodes: backend hosts makes {most} on a machine at most"),
+            };
             return Err(ExperimentError::Machine(reason));
         }
+        must_be_root()?;
         let refused =
             |error: std::io::Error| ExperimentError::Machine(format!("no script: {error}"));
         hosts::clear(hosts::remove);
         let tag = hosts::tag();
         let home = Home::make(&tag).map_err(refused)?;
-        let script = lay_script(home.path(), &tag, count).map_err(refused)?;
-        let hosts = Fabric::new(tag, count, network)?;
-        Ok(Self { family: mpi.family, mpirun, script, _hosts: hosts, _home: home })
+        let all = network.shape.map_or(count, |_| most);
+        let script = lay_script(home.path(), &tag, all).map_err(refused)?;
+        let hosts = match network.shape {
+            Some(shape) => Made::Linked(Mesh::new(tag, shape, network)?),
+            None => Made::Switched { _hosts: Fabric::new(tag, count, network)? },
+        };
+        Ok(Self { family: mpi.family, mpirun, script, hosts, _home: home })
+    }
+
+    /// The hosts, if they have links of their own.
+    pub(super) fn mesh(&self) -> Option<&Mesh> {
+        match &self.hosts {
+            Made::Linked(mesh) => Some(mesh),
+            Made::Switched { .. } => None,
+        }
     }
 
     /// What starts a run.
@@ -76,12 +101,28 @@ impl Launcher {
     }
 }
 
+/// Refuses before anything is made what could not be made.
+fn must_be_root() -> Result<(), ExperimentError> {
+    if rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    Err(ExperimentError::Machine(
+        "backend hosts makes network namespaces, which takes root: run it as root (sudo), or name \
+         backend local"
+            .to_owned(),
+    ))
+}
+
 /// How Open MPI's launcher learns of hosts, of what to reach them by, and of the network.
 fn open_mpi<'a>(hosts: &'a str, script: &'a str) -> Vec<&'a str> {
     let words = [["--host", hosts], ["--map-by", "slot"], ["--bind-to", "none"]];
     let parameters = [
         ["plm", "rsh"],
         ["plm_rsh_agent", script],
+        // The first host starts all daemons: those of others are not asked to start further ones.
+        ["plm_rsh_no_tree_spawn", "1"],
+        // Messages of daemons go straight to each other, not by a tree of hosts.
+        ["routed", "direct"],
         ["btl_tcp_if_include", CARD],
         ["oob_tcp_if_include", CARD],
         ["pml", "ob1"],

@@ -16,6 +16,7 @@ mod text;
 use std::time::Duration;
 
 use crate::ExperimentError;
+use crate::hosts::Mesh;
 use crate::run::Launch;
 
 pub use kinds::{Backend, Mpi, MpiFamily, SimulatedMachine};
@@ -64,6 +65,14 @@ impl Starter {
             Kind::Slurm(launcher) => Ok(launcher.launch(order)),
             Kind::Simulated(launcher) => launcher.launch(order),
             Kind::Plain => Ok(order.plain()),
+        }
+    }
+
+    /// The hosts that were made for it, if they have links of their own.
+    pub fn mesh(&self) -> Option<&Mesh> {
+        match &self.0 {
+            Kind::Hosts(launcher) => launcher.mesh(),
+            Kind::Local(_) | Kind::Slurm(_) | Kind::Simulated(_) | Kind::Plain => None,
         }
     }
 

@@ -7,11 +7,15 @@ use toml::Spanned;
 
 use super::kinds::{Backend, Mpi, MpiFamily, SimulatedMachine};
 use crate::ExperimentError;
-use crate::hosts::Network;
+use crate::hosts::{AXES, MOST_HOSTS, Network, Shape};
 use crate::text::Source;
 
 /// The kinds of backends, by the names that campaign files give them.
 const KINDS: [&str; 5] = ["local", "hosts", "slurm", "smpi", "plain"];
+
+/// What a link may pass, in millions of bits a second.
+const LEAST_RATE: f64 = 0.1;
+const MOST_RATE: f64 = 100_000.0;
 
 /// The table `backend` of a campaign file: its keys are those of docs/reference/lab.md.
 #[derive(Debug, Deserialize)]
@@ -26,7 +30,10 @@ pub struct BackendText {
     launcher_arguments: Vec<String>,
     platform: Option<Spanned<PathBuf>>,
     host_pattern: Option<Spanned<String>>,
+    torus: Option<Spanned<Vec<u32>>>,
+    mesh: Option<Spanned<Vec<u32>>>,
     rate_mbit: Option<Spanned<f64>>,
+    rates_mbit: Option<Spanned<Vec<f64>>>,
     delay_us: Option<Spanned<f64>>,
     loss_percent: Option<Spanned<f64>>,
     srun_arguments: Option<Spanned<Vec<String>>>,
@@ -101,6 +108,9 @@ fn strangers(place: &Source<'_>, text: &BackendText, kind: &str) -> Result<(), E
         ("launcher", start(text.launcher.as_ref().map(Spanned::span)), &["local", "hosts"]),
         ("platform", start(text.platform.as_ref().map(Spanned::span)), &["smpi"]),
         ("host_pattern", start(text.host_pattern.as_ref().map(Spanned::span)), &["smpi"]),
+        ("torus", start(text.torus.as_ref().map(Spanned::span)), &["hosts"]),
+        ("mesh", start(text.mesh.as_ref().map(Spanned::span)), &["hosts"]),
+        ("rates_mbit", start(text.rates_mbit.as_ref().map(Spanned::span)), &["hosts"]),
         ("rate_mbit", start(text.rate_mbit.as_ref().map(Spanned::span)), &["hosts"]),
         ("delay_us", start(text.delay_us.as_ref().map(Spanned::span)), &["hosts"]),
         ("loss_percent", start(text.loss_percent.as_ref().map(Spanned::span)), &["hosts"]),
@@ -119,11 +129,61 @@ fn network(place: &Source<'_>, text: &BackendText) -> Result<Network, Experiment
     let bounded = |name, value: &Option<Spanned<f64>>, least, most| {
         value.as_ref().map(|value| place.within(name, value, least, most)).transpose()
     };
+    let shape = shape(place, text)?;
+    if let (Some(_), Some(loss)) = (shape, &text.loss_percent) {
+        let reason =
+            "loss_percent is of hosts on a switch: links of a torus or a mesh lose nothing";
+        return Err(place.refuse(loss, reason));
+    }
     Ok(Network {
-        rate_mbit: bounded("rate_mbit", &text.rate_mbit, 0.1, 100_000.0)?,
+        rate_mbit: bounded("rate_mbit", &text.rate_mbit, LEAST_RATE, MOST_RATE)?,
+        rates_mbit: rates(place, text, shape)?,
         delay_us: bounded("delay_us", &text.delay_us, 0.0, 1e6)?.unwrap_or_default(),
         loss_percent: bounded("loss_percent", &text.loss_percent, 0.0, 50.0)?.unwrap_or_default(),
+        shape,
     })
+}
+
+/// The shape of a network without a switch, if one is asked for.
+fn shape(place: &Source<'_>, text: &BackendText) -> Result<Option<Shape>, ExperimentError> {
+    if let (Some(_), Some(mesh)) = (&text.torus, &text.mesh) {
+        return Err(place.refuse(mesh, "hosts are a torus or a mesh, not both"));
+    }
+    let given = text.torus.as_ref().map(|own| (own, true));
+    let Some((lengths, is_torus)) = given.or(text.mesh.as_ref().map(|own| (own, false))) else {
+        return Ok(None);
+    };
+    let shape = Shape::new(lengths.get_ref(), is_torus);
+    let few = shape.filter(|own| own.hosts().is_some_and(|hosts| hosts <= MOST_HOSTS));
+    few.map(Some).ok_or_else(|| {
+        let reason = format!(
+            "{:?} is no shape: write one to three lengths, such as [3, 3, 3], of {MOST_HOSTS} \
+             hosts at most",
+            lengths.get_ref()
+        );
+        place.refuse(lengths, reason)
+    })
+}
+
+/// The rates of links along each axis, if they differ.
+fn rates(
+    place: &Source<'_>,
+    text: &BackendText,
+    shape: Option<Shape>,
+) -> Result<Option<[f64; AXES]>, ExperimentError> {
+    let Some(given) = &text.rates_mbit else { return Ok(None) };
+    if shape.is_none() || text.rate_mbit.is_some() {
+        let reason = "rates_mbit is of the links of a torus or a mesh, instead of rate_mbit";
+        return Err(place.refuse(given, reason));
+    }
+    let is_rate = |rate: &f64| (LEAST_RATE..=MOST_RATE).contains(rate);
+    let rates = <[f64; AXES]>::try_from(given.get_ref().clone()).ok();
+    let rates = rates.filter(|rates| rates.iter().all(is_rate)).ok_or_else(|| {
+        let reason =
+            format!("rates_mbit has three rates, for X, Y and Z, of {LEAST_RATE} to {MOST_RATE}");
+        place.refuse(given, reason)
+    })?;
+    Ok(Some(rates))
 }
 
 fn simulated(

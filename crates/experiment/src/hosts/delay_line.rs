@@ -2,7 +2,8 @@
 //!
 //! The card of each host is a TUN device. What the host sends, the line reads from it; when its
 //! time has come it is written to the card of its receiver, to which it looks like a packet from
-//! the network. All packets travel equally long, so the queue is in order of time.
+//! the network. All packets travel equally long, so the queue is in order of time. Hosts of a mesh
+//! have a card for each of their cables, and a packet goes to the cable's other end.
 //!
 //! Invariants: packets leave in the order in which they came, each once; what waits is bounded, and
 //! what finds no room is dropped, as by a switch. The cards go with the line.
@@ -10,9 +11,11 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use nix::sys::prctl::set_timerslack;
+use nix::unistd::gettid;
 use tun_rs::DeviceBuilder;
 
 use crate::switch::{Ports, Switch, enter};
@@ -32,6 +35,21 @@ pub(super) struct DelayLine {
     _switch: Switch,
 }
 
+/// Where a packet goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// To the host of its address, or to all.
+    Switched,
+    /// To the other end of its cable: ends 2 n and 2 n + 1 are one.
+    Along,
+}
+
+/// A card that the line makes in a network namespace.
+pub(super) struct End {
+    pub(super) namespace: String,
+    pub(super) card: String,
+}
+
 impl DelayLine {
     /// Gives each of these network namespaces a card of that name, for the host there. The address
     /// of host n of the list, from 0, ends with n + 1.
@@ -39,20 +57,43 @@ impl DelayLine {
     /// # Errors
     /// What the system says, if it refuses TUN devices.
     pub(super) fn between(hosts: Vec<String>, card: &str, delay_us: f64) -> io::Result<Self> {
-        let (card, delay) = (card.to_owned(), Duration::from_secs_f64(delay_us / 1e6));
-        let plug = move || hosts.iter().map(|host| end_of(host, &card)).collect();
+        let end = |namespace| End { namespace, card: card.to_owned() };
+        Self::start(hosts.into_iter().map(end).collect(), delay_us, Way::Switched)
+    }
+
+    /// Lays cables, whose ends are these cards, two and two. Nothing of the usual kind takes the
+    /// processor from it, if the system allows: links are there whatever ranks do.
+    ///
+    /// # Errors
+    /// What the system says, if it refuses TUN devices.
+    pub(super) fn cables(ends: Vec<End>, delay_us: f64) -> io::Result<Self> {
+        Self::start(ends, delay_us, Way::Along)
+    }
+
+    fn start(ends: Vec<End>, delay_us: f64, way: Way) -> io::Result<Self> {
+        let delay = Duration::from_secs_f64(delay_us / 1e6);
+        let plug = move || ends.iter().map(end_of).collect();
         let switch = Switch::start(plug, move |ports| {
             let _ = set_timerslack(1); // else every delay is some 50 µs longer
-            Line { ports, delay, travelling: VecDeque::new() }.run();
+            if way == Way::Along {
+                go_first();
+            }
+            Line { ports, delay, way, travelling: VecDeque::new() }.run();
         });
         Ok(Self { _switch: switch? })
     }
 }
 
+/// Has this thread go before all of the usual kind; where that is refused it is as others.
+fn go_first() {
+    let own = gettid().to_string();
+    let _ = Command::new("chrt").args(["--fifo", "--pid", "1", &own]).output();
+}
+
 /// The line's end of a card that it makes in a network namespace, and where this thread is then.
-fn end_of(host: &str, card: &str) -> io::Result<OwnedFd> {
-    enter(host)?;
-    let builder = DeviceBuilder::new().name(card).tx_queue_len(CARD_ROOM).enable(false);
+fn end_of(end: &End) -> io::Result<OwnedFd> {
+    enter(&end.namespace)?;
+    let builder = DeviceBuilder::new().name(&end.card).tx_queue_len(CARD_ROOM).enable(false);
     let device = builder.build_sync()?;
     device.set_nonblocking(true)?;
     device.as_fd().try_clone_to_owned()
@@ -69,6 +110,7 @@ struct Packet {
 struct Line {
     ports: Ports,
     delay: Duration,
+    way: Way,
     travelling: VecDeque<Packet>,
 }
 
@@ -100,6 +142,10 @@ impl Line {
     }
 
     fn arrive(&self, packet: &Packet) {
+        if self.way == Way::Along {
+            self.ports.send(packet.from ^ 1, &packet.content); // as below
+            return;
+        }
         for port in 0..self.ports.count() {
             if port != packet.from && is_for(&packet.content, port) {
                 self.ports.send(port, &packet.content); // a card that is full drops it

@@ -260,7 +260,7 @@ fn hardware_address(host: u32) -> String {
     format!("02:00:0a:30:00:{:02x}", host + 1)
 }
 
-fn no_switch(wanted: &str, error: &io::Error) -> ExperimentError {
+pub(super) fn no_switch(wanted: &str, error: &io::Error) -> ExperimentError {
     ExperimentError::Machine(format!(
         "no switch between hosts: {error}: {wanted}: run it as root, on a kernel that has them \
          (modprobe tun, modprobe af_packet)"
@@ -268,7 +268,7 @@ fn no_switch(wanted: &str, error: &io::Error) -> ExperimentError {
 }
 
 /// Runs a program that reads `input`.
-fn run(program: &str, arguments: &[&str], input: &str) -> Result<(), ExperimentError> {
+pub(super) fn run(program: &str, arguments: &[&str], input: &str) -> Result<(), ExperimentError> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let refused = |reason: &str| {

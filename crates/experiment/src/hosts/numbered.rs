@@ -7,13 +7,12 @@
 
 use std::fmt::Write as _;
 use std::process::Command;
-use std::thread;
 
 use super::fabric::{self, Fabric};
 use super::network::Network;
 use super::relay::Relay;
 use crate::ExperimentError;
-use crate::switch::enter;
+use crate::switch::within;
 
 /// Hosts that go when they are dropped.
 #[derive(Debug)]
@@ -50,15 +49,7 @@ impl Hosts {
 
     /// Does something in the network of a host, such as opening a socket.
     pub fn within<T: Send>(&self, host: usize, act: impl FnOnce() -> T + Send) -> T {
-        let namespace = self.namespace(host);
-        thread::scope(|scope| {
-            // A thread of its own, since it cannot come back.
-            let acting = scope.spawn(move || {
-                enter(&namespace).expect("root may enter a network that is there");
-                act()
-            });
-            acting.join().expect("what is done there does not panic")
-        })
+        within(&self.namespace(host), || Ok(act())).expect("root may enter a network that is there")
     }
 
     /// How many there are.

@@ -17,6 +17,7 @@ use std::time::Duration;
 use crate::ExperimentError;
 use crate::backend::{Order, Starter};
 use crate::conduct::{Experiment, Manner, OnFailure, Watcher, conduct};
+use crate::hosts::Mesh;
 use crate::journal::Subject;
 use crate::outcome::{Ended, Outcome};
 use crate::program::find;
@@ -85,6 +86,14 @@ impl<'a> Prepared<'a> {
     /// How many runs there are.
     pub fn count(&self) -> usize {
         self.chosen.len()
+    }
+
+    /// The machines of hosts with links of their own, by their names.
+    pub fn meshes(&self) -> impl Iterator<Item = (&str, &Mesh)> {
+        let machines = self.series.machines.iter().zip(&self.starters);
+        machines.filter_map(|(machine, starter)| {
+            Some((machine.name.as_str(), starter.as_ref()?.mesh()?))
+        })
     }
 
     /// Makes all runs that the journal in a folder lacks; the records of all that are chosen, in

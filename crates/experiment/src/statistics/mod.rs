@@ -16,7 +16,7 @@ mod ranks;
 pub use bootstrap::{CONFIDENCE, Interval, bootstrap, bootstrap_difference};
 pub use change::change_point;
 pub use many::{Judged, Tested, holm, judge};
-pub use ranks::{aligned_ranks, aligned_ranks_least, mann_whitney};
+pub use ranks::{aligned_ranks, aligned_ranks_least, mann_whitney, rank_correlation};
 
 /// The mean of the middle half of some values; NaN of none.
 ///

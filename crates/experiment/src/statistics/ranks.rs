@@ -69,6 +69,18 @@ pub fn mann_whitney(values: &[f64], others: &[f64]) -> f64 {
     by_normal(above - n * m / 2.0, variance)
 }
 
+/// Spearman's rank correlation of two lists, equal values having their mean rank; `None` if they
+/// are not of one length, or all values of one are equal.
+pub fn rank_correlation(values: &[f64], others: &[f64]) -> Option<f64> {
+    let ((ranks, _), (of_others, _)) = (ranked(values), ranked(others));
+    let middle = f64::midpoint(values.len() as f64, 1.0);
+    let product = |one: &[f64], other: &[f64]| -> f64 {
+        one.iter().zip(other).map(|(a, b)| (a - middle) * (b - middle)).sum()
+    };
+    let scale = (product(&ranks, &ranks) * product(&of_others, &of_others)).sqrt();
+    (values.len() == others.len() && scale > 0.0).then(|| product(&ranks, &of_others) / scale)
+}
+
 /// The rank of each value, from 1, the mean rank where values are equal; and the sum of t³ − t over
 /// groups of t equal values.
 pub(super) fn ranked(values: &[f64]) -> (Vec<f64>, f64) {
@@ -155,6 +167,17 @@ mod tests {
         near(mann_whitney(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0, 7.0]), 0.057_142_857);
         near(mann_whitney(&[1.0, 4.0, 9.0, 12.0], &[2.0, 3.0, 5.0, 6.0]), 0.685_714_285_714);
         near(mann_whitney(&[1.0, 2.0, 2.0, 3.0], &[2.0, 4.0, 5.0, 5.0]), 0.101_591_499_862);
+    }
+
+    #[test]
+    fn rank_correlation_is_that_of_scipy() {
+        let of = |one: &[f64], other: &[f64]| rank_correlation(one, other);
+        // scipy.stats.spearmanr(x, y).
+        near(of(&[1.0, 2.0, 2.0, 3.0], &[1.0, 3.0, 2.0, 4.0]).expect("ranks"), 0.948_683_298_051);
+        near(of(&[3.0, 2.0, 1.0], &[1.0, 20.0, 300.0]).expect("ranks"), -1.0);
+        assert_eq!(of(&[1.0, 1.0], &[1.0, 2.0]), None, "one has no order");
+        assert_eq!(of(&[1.0, 2.0, 3.0], &[1.0, 2.0]), None);
+        assert_eq!(of(&[], &[]), None);
     }
 
     #[test]
