@@ -4,6 +4,7 @@
 //! the page does not have cannot be run here. Two nodes and the controller share this machine, so
 //! each script is called by another that names this node's agent.
 
+mod characterize;
 mod daemons;
 mod overhead;
 mod scaling;
