@@ -1,10 +1,12 @@
 """Wall time of fast functions beside a busy machine: verdicts of one run after the other.
 
-    python timing.py --runs 100 --output .
+    python timing.py --runs 100 --minutes 60 --output .
 
 Busy loops, one for each core, run beside. Each run times a lookup in a dict against O(1), `sorted`
 against n log n and a bisection against log n, which are true, and a quadratic loop against n log n,
-which is not, as the fixture of pytest does: eight sizes, five repetitions. Writes timing.csv.
+which is not, as the fixture of pytest does: eight sizes, five repetitions. Functions take turns, so
+that what else runs changes for all. Writes timing.csv; after so many minutes with the runs that
+there were until then.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import argparse
 import multiprocessing
 import os
 import random
+import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
@@ -85,13 +88,21 @@ def main() -> None:
     """Measure, write and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--minutes", type=float, default=60.0, help="begin no run after these")
     parser.add_argument("--output", type=Path, required=True, help="folder of timing.csv")
     options = parser.parse_args()
     table = Table(options.output / "timing.csv")
     busy = [multiprocessing.Process(target=spin, daemon=True) for _ in range(os.cpu_count() or 1)]
     for process in busy:
         process.start()
-    counted = {name: Counter(outcome(name) for _ in range(options.runs)) for name in CASES}
+    end = time.monotonic() + 60 * options.minutes
+    counted: dict[str, Counter[str]] = {name: Counter() for name in CASES}
+    for done in range(options.runs):
+        if time.monotonic() > end:
+            break
+        for name, counts in counted.items():
+            counts[outcome(name)] += 1
+        print(done + 1, *(dict(counts) for counts in counted.values()), flush=True)
     for process in busy:
         process.kill()
     kinds = [kind.value for kind in verdict.Outcome]
