@@ -48,7 +48,8 @@ def weighed(model: TwoModel, limits: TwoLimits, two_sided: bool, holds: float) -
     """
     lower = limits.lower if two_sided else None
     chance = model.probability(limits.expected, lower, limits.upper)
-    step, reasons = None, ()
+    step = None
+    reasons: tuple[str, ...] = ()
     if chance < holds or model.wider_noise >= WIDER:
         step = steps.likeliest(model)
     if step:

@@ -289,7 +289,7 @@ class Stepped(Problem):
 
     def free(self, values: Floats) -> Floats:
         """Return values without what the jump takes up."""
-        return self.centred(values) + (values @ self.weights)[..., None]
+        return np.asarray(self.centred(values) + (values @ self.weights)[..., None])
 
     def residuals(self, shapes: Floats) -> tuple[Floats, Floats, Floats]:
         """Return residuals beside the best jump, their weighted sum of squares, and ln A."""

@@ -70,4 +70,4 @@ def kinds(posterior: Posterior) -> Floats:
     kind[grows & ~simple] = 3
     kind[(power == 0) & (logs > 0) & (rate == 0)] = 5
     kind[np.isfinite(rows.lower_scale)] = 4
-    return np.bincount(kind, posterior.shares, len(EXPONENTS))
+    return np.bincount(kind, posterior.shares, len(EXPONENTS)).astype(float)
