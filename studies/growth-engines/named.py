@@ -1,6 +1,6 @@
 """Growth that is named exactly and nearly, by kind of list: noise, number of sizes, family.
 
-    python named.py --seeds 5500 5511 --extra-p /path/to/python --output .
+    python named.py --seeds 5500 5503 --extra-p /path/to/python --output .
 
 Each list is drawn by a seed of its own, which also draws its cases: one of each function and noise,
 five to ten sizes, four or six repetitions. How much of it is named exactly is decided by the noise,
@@ -29,8 +29,8 @@ from drawing.manifest import Table
 from scores import Outcome
 from suite import NOISES, SUITES, Case
 from tidings.scaling.engines import bayes
-from tidings.scaling.engines.bayes import BayesEngine, candidates, free
-from tidings.scaling.engines.bayes.candidates import Candidates, Floats
+from tidings.scaling.engines.bayes import BayesEngine, free
+from tidings.scaling.engines.bayes.candidates import Candidates, Floats, candidates
 from tidings.scaling.measurement import Measurement
 from tidings.scaling.terms import Term
 
@@ -63,7 +63,7 @@ def told(case: Case) -> Outcome:
 
 def _told(sizes: Floats, expected: Term | None = None) -> Candidates:
     """Return the candidates with the frequencies of `growths.drawn`; others are unlikely."""
-    listed = candidates.candidates(sizes, expected)
+    listed = candidates(sizes, expected)
     often = growths.frequencies()
     summed = growths.summed()
     share = often["mixture"] / (len(summed) * (len(summed) - 1) / 2)

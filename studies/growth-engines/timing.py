@@ -21,12 +21,13 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from drawing.manifest import Table
 from tidings.scaling import verdict
-from tidings.scaling.counters.timing import Timing
+from tidings.scaling.counters.timing import APART, Timing
 from tidings.scaling.engines.bayes import BayesEngine
 from tidings.scaling.expectation import Expectation
 from tidings.scaling.limits import Limits
@@ -78,7 +79,7 @@ def outcome(name: str) -> str:
         for size in sizes
     ]
     term = Expectation.parse(growth).term
-    model = BayesEngine().fit(Measurement.of(rows), term)
+    model = BayesEngine().fit(replace(Measurement.of(rows), apart=APART), term)
     return verdict.evaluate([model], [Limits.around(term)])[0].outcome.value
 
 

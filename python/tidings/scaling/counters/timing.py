@@ -27,6 +27,10 @@ from tidings.scaling.counters.calls import without_collector
 METRICS = ("time", "cpu", "cold")
 PER = ("call", "batch")
 
+APART = 0.01
+"""Scatter of times between sizes that repetitions do not show: where data lie in memory, by which
+caches and branches they go. Without it a per cent at the largest size is a hidden cube."""
+
 _WAITS = Path("/proc/thread-self/schedstat")
 """Nanoseconds on a processor, waiting for one, and how often (Linux)."""
 

@@ -339,7 +339,7 @@ def fit(measurement: PointsMeasurement, expected: Sum | None = None) -> TwoModel
             priors, evidence, weigh,
         )  # fmt: skip
 
-    return weigh(Problem(summary.sizes, summary.logs, noise_of(summary)))
+    return weigh(Problem(summary.sizes, summary.logs, noise_of(summary, measurement.rows.apart)))
 
 
 def _middle(points: Floats) -> int:
