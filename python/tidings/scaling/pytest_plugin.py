@@ -18,8 +18,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import wraps
 from dataclasses import replace
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Union
 
 import pytest
