@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from drawing.pages import write
@@ -17,7 +18,12 @@ ASKED = (
     ("false alarms where forced to decide, %", "at most 3.5", "all", "forced_alarm"),
     ("caught where forced to decide, %", "at least 91", "all", "forced_caught"),
     ("exact with spikes, %", "at least 68", "noise:spiky", "exact"),
-    ("exact where sizes differ as runs do, %", "at least 46", "noise:run-level", "exact"),
+    (
+        "exact where sizes differ as runs do, %",
+        "at least 46",
+        "noise:run-level",
+        "exact",
+    ),
     ("exact at 25 % noise, %", "at least 40", "noise:25", "exact"),
 )
 PERCENT = ("exact", "near", "far", "covered_4", "covered_64", "alarm", "caught")
@@ -117,6 +123,102 @@ def kernels(rows: list[dict[str, str]]) -> str:
     return "\n".join(lines)
 
 
+def by_kernel(rows: list[dict[str, str]]) -> str:
+    """Return what both engines name of each kernel that is counted."""
+    named = {
+        (row["tool"], row["kernel"]): row
+        for row in rows
+        if row["metric"] == "count" and row["exact"]
+    }
+    lines = ["| kernel | growth | tidings | paper, told E |", f"|{'---|' * 4}"]
+    for kernel in dict.fromkeys(kernel for _, kernel in named):
+        own, other = named["tidings", kernel], named["paper, told E", kernel]
+        cells = [_exactly(row) for row in (own, other)]
+        lines.append(f"| {kernel} | {own['expected']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _exactly(row: dict[str, str]) -> str:
+    """Return the growth that is named, marked where it is not quite the true one."""
+    return row["named"] if float(row["exact"]) else f"{row['named']} ≈"
+
+
+def named(rows: list[dict[str, str]]) -> str:
+    """Return how much of each kind of list is named, and by Extra-P."""
+    tools = ("tidings", "tidings, told", "Extra-P, mean", "Extra-P, median")
+    lines = [
+        f"| cases | number | {' | '.join(f'{tool}: exact | near' for tool in tools)} |",
+        f"|{'---|' * 10}",
+    ]
+    found = {(row["tool"], row["group"]): row for row in rows}
+    for group in dict.fromkeys(row["group"] for row in rows):
+        own = [found[tool, group] for tool in tools]
+        cells = [cell(row, name) for row in own for name in ("exact", "near")]
+        lines.append(f"| {group} | {own[0]['cases']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def cost(rows: list[dict[str, str]]) -> str:
+    """Return the CPU time of a model."""
+    lines = [
+        "| cases | number | tidings, ms | Extra-P, ms | ratio | largest ratio of 24 |",
+        f"|{'---|' * 6}",
+    ]
+    for row in rows:
+        times = [f"{float(row[name]):.1f}" for name in ("tidings_ms", "extra_p_ms")]
+        ratios = [f"{float(row[name]):.2f}" for name in ("ratio", "largest")]
+        lines.append(f"| {row['group']} | {row['cases']} | {' | '.join([*times, *ratios])} |")
+    return "\n".join(lines)
+
+
+def two(rows: list[dict[str, str]]) -> str:
+    """Return scores in two parameters, the better one of Extra-P's two beside each."""
+    lines = [
+        "| points | noise | cases | exact | Extra-P | near | Extra-P | ×8 | Extra-P | covered "
+        "| violated: true | Extra-P | broken | Extra-P | wrong or none | Extra-P |",
+        f"|{'---|' * 16}",
+    ]
+    own = [row for row in rows if row["tool"] == "tidings"]
+    for row in own:
+        place = row["layout"], row["noise"]
+        others = [r for r in rows if (r["layout"], r["noise"]) == place and r not in own]
+        parts = [*place, row["cases"]]
+        for name, best in (("exact", max), ("near", max), ("far", max)):
+            parts += [
+                _whole(row[name]),
+                _whole(best((r[name] for r in others), key=float)),
+            ]
+        parts.append(_whole(row["covered"]))
+        for name, best in (("alarm", min), ("caught", max)):
+            parts += [
+                _whole(row[name]),
+                _whole(best((r[name] for r in others), key=float)),
+            ]
+        parts += [_whole(_wrong(row)), _whole(min(_wrong(r) for r in others))]
+        lines.append(f"| {' | '.join(parts)} |")
+    return "\n".join(lines)
+
+
+def _wrong(row: dict[str, str]) -> float:
+    """Return the share of both expectations that got a wrong verdict, or none of the broken one."""
+    return (float(row["alarm"]) + 1 - float(row["caught"])) / 2
+
+
+def _whole(value: object) -> str:
+    return f"{100 * float(str(value)):.0f}"
+
+
+def timing(rows: list[dict[str, str]]) -> str:
+    """Return the verdicts on fast functions."""
+    lines = [
+        "| function | expected | is | holds | violated | undecided | misfit |",
+        f"|{'---|' * 7}",
+    ]
+    names = ("function", "expected", "is", "holds", "violated", "undecided", "misfit")
+    lines += [f"| {' | '.join(row[name] for name in names)} |" for row in rows]
+    return "\n".join(lines)
+
+
 def few(rows: list[dict[str, str]]) -> str:
     """Return verdicts by the number of sizes, noise and family."""
     lines = [
@@ -155,6 +257,21 @@ def million(rows: list[dict[str, str]]) -> str:
     return "\n".join(lines)
 
 
+MADE: dict[str, tuple[str, Callable[[list[dict[str, str]]], str]]] = {
+    "scaling-named": ("named", named),
+    "scaling-cost": ("cost", cost),
+    "scaling-coverage": ("coverage", coverage),
+    "scaling-kernels": ("kernel-verdicts", kernels),
+    "scaling-counts": ("kernel-verdicts", by_kernel),
+    "scaling-few": ("few-sizes", few),
+    "scaling-steps": ("steps", steps),
+    "scaling-two": ("two-parameters", two),
+    "scaling-timing": ("timing", timing),
+    "scaling-rows": ("rows", million),
+}
+"""Tables of the page, each from one file; what has not been measured has none."""
+
+
 def main() -> None:
     """Write the tables into the page."""
     page = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).with_name("README.md"))
@@ -164,11 +281,10 @@ def main() -> None:
     for suite, rows in suites.items():
         tables[f"scaling-{suite}"] = by_tool(rows)
         tables[f"scaling-{suite}-groups"] = by_group(rows)
-    tables["scaling-coverage"] = coverage(read(page.parent / "coverage.csv"))
-    tables["scaling-kernels"] = kernels(read(page.parent / "kernel-verdicts.csv"))
-    tables["scaling-few"] = few(read(page.parent / "few-sizes.csv"))
-    tables["scaling-steps"] = steps(read(page.parent / "steps.csv"))
-    tables["scaling-rows"] = million(read(page.parent / "rows.csv"))
+    for name, (file, made) in MADE.items():
+        table = page.parent / f"{file}.csv"
+        if table.exists():
+            tables[name] = made(read(table))
     write(page, tables)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -51,6 +52,11 @@ def evaluated(seed: int) -> Iterator[Row]:
             yield group, kind, one.outcome.value, one.probability
 
 
+def listed(seed: int) -> list[Row]:
+    """Return all of a list, as another process does."""
+    return list(evaluated(seed))
+
+
 def line(name: object, rows: list[Row]) -> list[object]:
     """Return how many of each verdict there are."""
     true, near, broken = ([row[2] for row in rows if row[1] == kind] for kind in verdicts.KINDS)
@@ -74,11 +80,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, nargs=2, required=True, help="first and last list")
     parser.add_argument("--tune", action="store_true", help="print shares below thresholds")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--output", type=Path, required=True, help="folder of few-sizes.csv")
     options = parser.parse_args()
     first, last = options.seeds
     table = Table(options.output / "few-sizes.csv", seed=range(first, last + 1))
-    rows = [row for seed in range(first, last + 1) for row in evaluated(seed)]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        rows = [row for rows in pool.map(listed, range(first, last + 1)) for row in rows]
     lines = []
     for name, own in grouped(rows):
         lines.append(line(name, own))
@@ -86,7 +94,11 @@ def main() -> None:
             found = np.array([row[3] for row in own if row[1] == kind and row[2] != "misfit"])
             if not len(found):
                 continue
-            print(name, kind, *(f"{t}: {100 * (found < t).mean():.2f} %" for t in THRESHOLDS))
+            print(
+                name,
+                kind,
+                *(f"{t}: {100 * (found < t).mean():.2f} %" for t in THRESHOLDS),
+            )
     for row in lines:
         print(*row)
     table.write_rows(COLUMNS, lines)

@@ -81,6 +81,23 @@ _DRAWN_LOGS = "1/4 1/3 1/2 2/3 3/4 1 3/2 2 5/2"
 _DRAWN_DECAYS = "-1/4 -1/3 -1/2 -2/3 -3/4 -1 -5/4 -4/3 -3/2 -2"
 
 
+def frequencies() -> dict[Term | str, float]:
+    """Return how often a list has each term, on average, and how many mixtures."""
+    often: dict[Term | str, float] = {CONSTANT: 1.0, "mixture": 5.0}
+    often |= {Term.of(0, logs): 1.0 for logs in (1, 2)}
+    powers, logs_of, decays = (t.split() for t in (_DRAWN_POWERS, _DRAWN_LOGS, _DRAWN_DECAYS))
+    often |= {Term.of(power): 14 / len(powers) for power in powers}
+    often |= {Term.of(power, logs): 6 / len(logs_of) for power in logs_of for logs in (1, 2)}
+    often |= {Term.of(power): 4 / len(decays) for power in decays}
+    rates = ("1/3", "1/2", "1", "3/2", "2")
+    return often | {Term.of(power, 0, rate): 0.2 for power in range(5) for rate in rates}
+
+
+def summed() -> set[Term]:
+    """Return the terms that mixtures are drawn from."""
+    return {Term.of(*text.split(":")) for text in _SIMPLE.split()}
+
+
 def drawn(seed: int) -> list[Growth]:
     """Draw a list of 48 functions: some of each family, without doubles."""
     rng = np.random.default_rng(seed)
@@ -113,4 +130,4 @@ def _mixtures(pairs: list[str]) -> list[Growth]:
     return [Growth("mixture", leading, (lower,)) for lower, leading in made]
 
 
-DRAWN = [growth for seed in (27, 28, 29, 30) for growth in drawn(seed)]
+DRAWN = [growth for seed in (31, 32, 33, 34) for growth in drawn(seed)]

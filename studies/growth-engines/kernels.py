@@ -5,9 +5,9 @@
 
 `kernels.c` has 18 kernels, one of which does not grow, and `copy`, whose count has a cliff. With
 `--measure` they are compiled, counted once and timed five times a size, sizes interleaved, into
-kernels.csv; without, that file is evaluated as it is. What each tool named, and what became of
-the true and of the broken expectation (too low by sqrt x, or by all of its growth), is written to
-kernel-verdicts.csv. Needs cc and valgrind.
+kernels.csv; without, that file, or the one that `--measured` names, is evaluated as it is. What
+each tool named, and what became of the true and of the broken expectation (too low by sqrt x, or by
+all of its growth), is written to kernel-verdicts.csv. Needs cc and valgrind.
 """
 
 from __future__ import annotations
@@ -183,10 +183,11 @@ def main() -> None:
     """Measure, evaluate, write and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--measure", action="store_true", help="count and time anew")
+    parser.add_argument("--measured", type=Path, help="a file of counts and times to evaluate")
     parser.add_argument("--extra-p", help="python of an environment with extrap")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent)
     options = parser.parse_args()
-    path = options.output / "kernels.csv"
+    path = options.measured or options.output / "kernels.csv"
     verdicts = Table(options.output / "kernel-verdicts.csv")
     if options.measure:
         measure(path)

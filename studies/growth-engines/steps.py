@@ -1,6 +1,6 @@
 """Verdicts on functions with a step, as where a cache ends: false alarms, and broken ones caught.
 
-    python steps.py --seeds 1000 1011 --output .
+    python steps.py --seeds 5100 5103 --output .
 
 Each list is drawn by a seed of its own, without exponentials, at six to ten sizes with 2, 5 or 10 %
 of noise or spikes. From one size on, with two sizes or more on either side, values are 1.4 to 3
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,7 +52,17 @@ def evaluated(seed: int) -> Iterator[Row]:
     for pair in cases(seed):
         for stepped, case in enumerate(pair):
             for kind, one in verdicts.evaluated(case, (verdicts.TRUE, verdicts.BROKEN)):
-                yield bool(stepped), case.noise, kind == verdicts.TRUE, one.outcome.value
+                yield (
+                    bool(stepped),
+                    case.noise,
+                    kind == verdicts.TRUE,
+                    one.outcome.value,
+                )
+
+
+def listed(seed: int) -> list[Row]:
+    """Return all of a list, as another process does."""
+    return list(evaluated(seed))
 
 
 def line(stepped: bool, noise: str, rows: list[Row]) -> list[object]:
@@ -67,11 +78,13 @@ def main() -> None:
     """Evaluate, write and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, nargs=2, required=True, help="first and last list")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--output", type=Path, required=True, help="folder of steps.csv")
     options = parser.parse_args()
     first, last = options.seeds
     table = Table(options.output / "steps.csv", seed=range(first, last + 1))
-    rows = [row for seed in range(first, last + 1) for row in evaluated(seed)]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        rows = [row for rows in pool.map(listed, range(first, last + 1)) for row in rows]
     lines = []
     for stepped in (True, False):
         lines.append(line(stepped, "all", rows))

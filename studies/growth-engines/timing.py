@@ -1,10 +1,14 @@
 """Wall time of fast functions beside a busy machine: verdicts of one run after the other.
 
-    python timing.py --runs 100 --output .
+    python timing.py --runs 100 --minutes 60 --output .
 
 Busy loops, one for each core, run beside. Each run times a lookup in a dict against O(1), `sorted`
 against n log n and a bisection against log n, which are true, and a quadratic loop against n log n,
-which is not, as the fixture of pytest does: eight sizes, five repetitions. Writes timing.csv.
+which is not, as the fixture of pytest does: eight sizes, five repetitions. What depends on the data
+gets other data for each call, which is the fixture's default: a processor learns the branches of a
+list of up to two thousand numbers that is sorted again and again, and is slower by a factor of 2.5
+beyond. Functions take turns, so that what else runs changes for all. Writes timing.csv; after so
+many minutes with the runs that there were until then.
 """
 
 from __future__ import annotations
@@ -13,15 +17,17 @@ import argparse
 import multiprocessing
 import os
 import random
+import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from drawing.manifest import Table
 from tidings.scaling import verdict
-from tidings.scaling.counters.timing import Timing
+from tidings.scaling.counters.timing import APART, Timing
 from tidings.scaling.engines.bayes import BayesEngine
 from tidings.scaling.expectation import Expectation
 from tidings.scaling.limits import Limits
@@ -41,37 +47,39 @@ def quadratic(values: list[float]) -> int:
     return sum(a > b for i, a in enumerate(values) for b in values[i:])
 
 
-CASES: dict[str, tuple[Function, Function, str, bool, list[int]]] = {
+CASES: dict[str, tuple[Function, Function, str, str, bool, list[int]]] = {
     "dict lookup": (
         lambda table: table[0],
         lambda n: dict.fromkeys(range(n)),
+        "batch",
         "1",
         True,
         [2**k for k in range(8, 16)],
     ),
-    "sorted": (sorted, shuffled, "n log n", True, [2**k for k in range(8, 16)]),
+    "sorted": (sorted, shuffled, "call", "n log n", True, [2**k for k in range(8, 16)]),
     "bisect": (
         lambda values: bisect_left(values, 0.3),
         lambda n: sorted(shuffled(n)),
+        "batch",
         "log n",
         True,
         [2**k for k in range(8, 16)],
     ),
-    "quadratic": (quadratic, shuffled, "n log n", False, [2**k for k in range(3, 10)]),
+    "quadratic": (quadratic, shuffled, "call", "n log n", False, [2**k for k in range(3, 10)]),
 }
 
 
 def outcome(name: str) -> str:
     """Return the verdict of one run."""
-    function, setup, growth, _, sizes = CASES[name]
-    timer = Timing(function, setup, "batch")
+    function, setup, per, growth, _, sizes = CASES[name]
+    timer = Timing(function, setup, per)
     rows = [
         Row(float(size), "", str(repetition), timer.value(size))
         for repetition in range(REPETITIONS)
         for size in sizes
     ]
     term = Expectation.parse(growth).term
-    model = BayesEngine().fit(Measurement.of(rows), term)
+    model = BayesEngine().fit(replace(Measurement.of(rows), apart=APART), term)
     return verdict.evaluate([model], [Limits.around(term)])[0].outcome.value
 
 
@@ -85,18 +93,26 @@ def main() -> None:
     """Measure, write and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--minutes", type=float, default=60.0, help="begin no run after these")
     parser.add_argument("--output", type=Path, required=True, help="folder of timing.csv")
     options = parser.parse_args()
     table = Table(options.output / "timing.csv")
     busy = [multiprocessing.Process(target=spin, daemon=True) for _ in range(os.cpu_count() or 1)]
     for process in busy:
         process.start()
-    counted = {name: Counter(outcome(name) for _ in range(options.runs)) for name in CASES}
+    end = time.monotonic() + 60 * options.minutes
+    counted: dict[str, Counter[str]] = {name: Counter() for name in CASES}
+    for done in range(options.runs):
+        if time.monotonic() > end:
+            break
+        for name, counts in counted.items():
+            counts[outcome(name)] += 1
+        print(done + 1, *(dict(counts) for counts in counted.values()), flush=True)
     for process in busy:
         process.kill()
     kinds = [kind.value for kind in verdict.Outcome]
     lines = [
-        (name, CASES[name][2], "true" if CASES[name][3] else "broken", *(c[k] for k in kinds))
+        (name, CASES[name][3], "true" if CASES[name][4] else "broken", *(c[k] for k in kinds))
         for name, c in counted.items()
     ]
     for line in lines:

@@ -1,6 +1,6 @@
 """Growth in two parameters, drawn at random: what the engine names and calls violated; Extra-P too.
 
-    python two_parameters.py --seeds 5300 5300 --extra-p /path/to/python --output .
+    python two_parameters.py --seeds 5301 5301 --extra-p /path/to/python --output .
 
 A function is a product of a term in p and one in n, a sum of them, a product and a further term in
 one of them, a term in one alone, or a constant, beside a constant. It is measured five times at

@@ -178,11 +178,11 @@ def test_huge_sizes_and_exponential_expectations_do_not_overflow() -> None:
     [
         ("n", tails.POWER),
         ("n^1.5", tails.POWER),
-        ("n log n", tails.POWER_LOG_OR_CONSTANT),
-        ("1", tails.POWER_LOG_OR_CONSTANT),
+        ("n log n", tails.POWER_LOG),
+        ("1", tails.CONSTANT),
         ("log n", tails.LOGARITHM),
-        ("1/n", tails.REST),
-        ("n^-0.85", tails.REST),
+        ("1/n", tails.DECAY),
+        ("n^-0.85", tails.DECAY),
         ("n^0.85", tails.ODD),
     ],
 )
@@ -197,7 +197,7 @@ def test_tails_of_sums_exponentials_and_uncertainty() -> None:
     assert tails.exponent(fit(noisy(values, 0.1, 1)).posterior) == pytest.approx(tails.SUM)
     sizes: Floats = np.arange(3.0, 13.0)
     posterior = fit(noisy(values_of("2^k", sizes=sizes), 0.1, 1), sizes).posterior
-    assert tails.exponent(posterior) == pytest.approx(tails.REST, abs=1e-4)
+    assert tails.exponent(posterior) == pytest.approx(tails.EXPONENTIAL, abs=1e-4)
     doubtful = tails.exponent(fit(noisy(values, 25, 1)).posterior)
     assert tails.POWER + 0.1 < doubtful < tails.SUM - 0.1
 

@@ -212,6 +212,22 @@ def test_growth_is_the_same_in_any_order_and_unit() -> None:
         assert mirrored[found] == pytest.approx(share, abs=0.02)
 
 
+@pytest.mark.parametrize("parameter", [0, 1])
+def test_a_step_is_named_and_is_no_growth(parameter: int) -> None:
+    """Values above a size of one parameter were 2.5 times as large: taken for growth before."""
+    at = (16, 400)[parameter]
+
+    def function(p: float, n: float) -> float:
+        return (50 + p * n) * (2.5 if (p, n)[parameter] >= at else 1)
+
+    found = evaluated(measured(function, 0.5), "p n", within="p^(1/8) n^(1/8)")
+    assert found.outcome is Outcome.HOLDS
+    assert found.growth == growth("p n")
+    name, below = NAMES[parameter], (8, 200)[parameter]
+    assert f"a step between {name}={below} and {name}={at}, by a factor of 2." in found.reasons[0]
+    assert evaluated(measured(function), "p^0.5 n^0.5").outcome is Outcome.VIOLATED
+
+
 def test_wild_points_are_a_misfit() -> None:
     rng = np.random.default_rng(8)
     wild = of_points(NAMES, GRID, [[v * 1.01, v] for v in np.exp(2 * rng.standard_normal(25))])

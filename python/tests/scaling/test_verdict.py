@@ -9,6 +9,7 @@ import pytest
 
 from tests.scaling.series import SIZES, measurement, noisy
 from tidings.scaling import plan, verdict
+from tidings.scaling.counters.timing import APART
 from tidings.scaling.engines.bayes import BayesEngine
 from tidings.scaling.engines.bayes.evidence import Problem, Stepped
 from tidings.scaling.engines.bayes.noise import noise_of
@@ -264,6 +265,20 @@ def test_correct_code_never_alarms_and_a_regression_is_caught() -> None:
         sorting = BayesEngine().fit(measurement("select", "n log n", 1, seed), term)
         caught += verdict.evaluate([sorting], [limits])[0].outcome is Outcome.VIOLATED
     assert caught >= 495
+
+
+def test_a_per_cent_between_sizes_of_times_is_no_hidden_cube() -> None:
+    """A lookup whose largest table lies elsewhere: repetitions agree to 0.2 %, sizes to 1 %."""
+    rng = np.random.default_rng(3)
+    sizes = 2.0 ** np.arange(8, 16)
+    level = np.array([3.16, 3.16, 3.16, 3.16, 3.16, 3.17, 3.16, 3.20])
+    values = level[:, None] * (1 + 0.002 * rng.standard_normal((8, 5)))
+    times = Measurement.of_values(sizes.tolist(), values.tolist())
+    limits = Limits.around(Term.of(0))
+    bare = BayesEngine().fit(times, limits.expected)
+    assert verdict.evaluate([bare], [limits])[0].outcome is not Outcome.HOLDS
+    known = BayesEngine().fit(replace(times, apart=APART), limits.expected)
+    assert verdict.evaluate([known], [limits])[0].outcome is Outcome.HOLDS
 
 
 def test_an_empty_suite_is_evaluated() -> None:

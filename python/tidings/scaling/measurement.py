@@ -28,7 +28,11 @@ FEWEST_SIZES = 3
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """All rows of one function and metric; `warnings` say what is odd about them."""
+    """All rows of one function and metric; `warnings` say what is odd about them.
+
+    `apart` is the relative scatter between sizes that is known to be there, and that repetitions
+    at a size do not show.
+    """
 
     function: str
     metric: str
@@ -36,6 +40,7 @@ class Measurement:
     columns: Columns
     unit: str = ""
     warnings: tuple[str, ...] = ()
+    apart: float = 0.0
 
     @classmethod
     def of(

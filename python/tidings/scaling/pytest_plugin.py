@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Union
 
@@ -229,11 +230,13 @@ class Measured:
         from tidings.scaling.measurement import Measurement, Row
 
         values = self._values(metric)
+        apart = timing.APART if metric in timing.METRICS else 0.0
         with _reported_in_a_line():
             if len(self.parameters) == 2:
-                return _at_points(values, name, metric, self.parameters)
+                made = _at_points(values, name, metric, self.parameters)
+                return replace(made, rows=replace(made.rows, apart=apart))
             rows = [Row(float(n), "", str(again), value) for n, again, value in values]
-            return Measurement.of(rows, name, metric, self.parameters[0])
+            return replace(Measurement.of(rows, name, metric, self.parameters[0]), apart=apart)
 
     def _values(self, metric: str) -> list[Value]:
         """Measure all sizes, one repetition after the other."""

@@ -165,10 +165,10 @@ def _measured_in_two(model: Model, limits: AnyLimits, two_sided: bool) -> Evalua
 
     if isinstance(model, BayesModel) or isinstance(limits, Limits):
         raise TypeError("model and limits must both be of one parameter, or both of two")
-    found = two.weighed(model, limits, two_sided)
+    found = two.weighed(model, limits, two_sided, HOLDS)
     return Evaluation(
         limits, two_sided, Outcome.UNDECIDED, found.probability, found.growth, found.match,
-        found.divergence, found.divergence_band, found.faster, (),
+        found.divergence, found.divergence_band, found.faster, found.reasons,
     )  # fmt: skip
 
 
@@ -240,6 +240,7 @@ def _settled(evaluation: Evaluation, model: Model, violated: bool, low: float) -
 def _settled_in_two(evaluation: Evaluation, model: TwoModel, violated: bool) -> Evaluation:
     from tidings.scaling.two_parameters import verdict as two
 
+    step = evaluation.reasons
     misfit = two.misfits(model, LARGEST_RESIDUAL)
     if misfit:
         return replace(evaluation, outcome=Outcome.MISFIT, reasons=misfit)
@@ -247,8 +248,8 @@ def _settled_in_two(evaluation: Evaluation, model: TwoModel, violated: bool) -> 
         return replace(evaluation, outcome=Outcome.VIOLATED)
     if evaluation.probability >= HOLDS:
         reasons = ("grows more slowly than the limits",) if evaluation.faster else ()
-        return replace(evaluation, outcome=Outcome.HOLDS, reasons=reasons)
-    return replace(evaluation, reasons=two.advice(model))
+        return replace(evaluation, outcome=Outcome.HOLDS, reasons=(*step, *reasons))
+    return replace(evaluation, reasons=(*step, *two.advice(model)))
 
 
 def _fits_beside_a_step(model: BayesModel) -> bool:

@@ -2,10 +2,11 @@
 
 A clock cannot time a call of a microsecond: its own cost and steps are as large. So calls are
 repeated in an inner loop, as pyperf does it: how often is calibrated once for each size, such that
-a batch takes a millisecond and a thousand steps of the clock. The least of a few batches counts:
-whatever else runs on the machine only adds. What the thread waited for a processor meanwhile, as
-Linux counts it, is taken off: calls of many milliseconds never run undisturbed beside others. The
-first call at a size is made before and is not timed; the metric `cold` times it alone.
+a batch takes a millisecond and a thousand steps of the clock. The least of a few batches counts,
+once another is nearly as short: whatever else runs on the machine only adds. What the thread waited
+for a processor meanwhile, as Linux counts it, is taken off: calls of many milliseconds never run
+undisturbed beside others. The first call at a size is made before and is not timed; the metric
+`cold` times it alone.
 
 An argument comes from `setup`: one for each call, since a function may change it, or one for a
 batch, for functions that leave it as it is.
@@ -26,6 +27,10 @@ from tidings.scaling.counters.calls import without_collector
 METRICS = ("time", "cpu", "cold")
 PER = ("call", "batch")
 
+APART = 0.01
+"""Scatter of times between sizes that repetitions do not show: where data lie in memory, by which
+caches and branches they go. Without it a per cent at the largest size is a hidden cube."""
+
 _WAITS = Path("/proc/thread-self/schedstat")
 """Nanoseconds on a processor, waiting for one, and how often (Linux)."""
 
@@ -33,6 +38,11 @@ _BATCH_S = 1e-3
 _CLOCK_STEPS = 1000
 _FEWEST_STEPS = 50
 _BATCHES = 3
+_MOST_BATCHES = 12
+_AGREED = 1.02
+"""The least of batches is known once another takes at most so many times as long."""
+_LONG_S = 0.1
+"""For longer than this no more batches are made than are needed."""
 _LONG_BATCH_S = 0.05
 _MOST_CALLS = 1 << 20
 _MOST_ARGUMENTS = 256
@@ -66,6 +76,14 @@ def waited() -> float:
         return 1e-9 * int(_WAITS.read_text().split()[1])
     except (OSError, IndexError, ValueError):
         return 0.0
+
+
+def _is_known(took: list[float]) -> bool:
+    """Whether batches show the least that one takes."""
+    if len(took) < _BATCHES:
+        return False
+    least, second = sorted(took)[:2]
+    return second <= _AGREED * least or len(took) >= _MOST_BATCHES or sum(took) > _LONG_S
 
 
 class _Same:
@@ -112,11 +130,11 @@ class Timing:
         calls = self.calls[size]
         shared = self.setup is None or self.per == "batch"
         arguments = self._arguments(size, calls)
-        least = self._batch(arguments)
-        for _ in range(_BATCHES - 1 if least < _LONG_BATCH_S else 0):
+        took = [self._batch(arguments)]
+        while took[0] < _LONG_BATCH_S and not _is_known(took):
             arguments = arguments if shared else self._arguments(size, calls)
-            least = min(least, self._batch(arguments))
-        return max(least / calls, 1e-12)
+            took.append(self._batch(arguments))
+        return max(min(took) / calls, 1e-12)
 
     def _calibrated(self, size: Any) -> int:  # noqa: ANN401
         """Return how many calls take long enough; the first of all calls is not timed."""

@@ -25,8 +25,14 @@ from tidings.scaling.engines.bayes import averaging
 from tidings.scaling.engines.bayes.averaging import NEAR, NEAR_SHARE, probability
 from tidings.scaling.engines.bayes.evidence import Problem
 from tidings.scaling.engines.bayes.noise import noise_of
+from tidings.scaling.engines.bayes.posterior import (
+    BEYOND_EXPONENTIAL,
+    BEYOND_LOG,
+    BEYOND_REACH,
+    EXPECTED_SHARE,
+)
 from tidings.scaling.engines.bayes.summary import Summary, summarize
-from tidings.scaling.terms import CONSTANT, Term, log_values
+from tidings.scaling.terms import CONSTANT, log_values
 from tidings.scaling.two_parameters import fits
 from tidings.scaling.two_parameters.candidates import Axis, axis
 from tidings.scaling.two_parameters.points import MOST_POINTS, PointsMeasurement
@@ -34,6 +40,8 @@ from tidings.scaling.two_parameters.products import Product, Sum
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
+Odds = tuple[float, float]
+"""Ln of the mean evidence of growth that keeps limits, and of all other."""
 
 _F, _G, _FG, _OTHER = "f", "g", "fg", "h"
 _KINDS: tuple[tuple[tuple[str, ...], int, float], ...] = (
@@ -84,6 +92,10 @@ class _Kind:
     other: Places
     fits: fits.Fits
 
+    def places(self, models: Places) -> tuple[Places, Places, Places]:
+        """Return the indices of some models' f, g and h."""
+        return self.first[models], self.second[models], self.other[models]
+
     def growth(self, at: tuple[int, int, int], axes: tuple[Axis, Axis]) -> Sum:
         """Return the growth of a model: the sum of its leading terms."""
         own = (axes[0], axes[1], axes[self.side])
@@ -110,7 +122,13 @@ class TwoModel:
     middle: int
     log_prior: Floats
     log_evidence: Floats
-    wider_noise: float
+    weigh: Callable[[Problem], TwoModel]
+
+    @cached_property
+    def wider_noise(self) -> float:
+        """The probability that points scatter more than their repetitions."""
+        best = min(float(kind.fits.squares.min()) for kind in self.kinds)
+        return self.problem.noise.wider(best)
 
     @cached_property
     def shares(self) -> Floats:
@@ -158,29 +176,46 @@ class TwoModel:
         return ""
 
     def probability(self, expected: Sum, lower: Sum | None, upper: Sum) -> float:
-        """Return P(limits are kept), with even prior odds for and against the expectation.
+        """Return P(limits are kept), with even prior odds for and against the expectation."""
+        return between(self.for_and_against(expected, lower, upper))
 
-        Where sum and product of terms are not told apart, each model is taken for either: of the
-        two probabilities, the one nearer to a half counts, and a half if it is between them.
+    def for_and_against(self, expected: Sum, lower: Sum | None, upper: Sum) -> list[Odds]:
+        """Return ln of the mean evidence of growth that keeps the limits, and of all other.
+
+        Where sum and product of terms are not told apart, there are two such pairs: each model is
+        taken for the faster and for the slower one.
         """
         below, (growths, places) = _Cached(upper), self._grown
 
         def asked(question: Callable[[Sum], bool]) -> NDArray[np.bool_]:
             return np.array([question(growth) for growth in growths])[places]
 
+        beyond = np.zeros(len(places))
+        if lower is None:
+            beyond = -np.array([below.distance(growth) for growth in growths])[places]
         kept = asked(lambda g: below.covers(g) and (lower is None or g.covers(lower)))
         exact = asked(lambda g: g == expected)
-        found = self._odds(kept, exact)
         if self.measurement.has_corner:
-            return found
+            return [self._odds(kept, exact, beyond)]
         strict = kept & asked(lambda g: below.covers(g.multiplied()))
         lenient = kept | asked(lambda g: lower is None and below.covers(g.added()))
-        pair = self._odds(strict, exact & strict), self._odds(lenient, exact)
-        return sorted((*pair, 0.5))[1]
+        return [self._odds(strict, exact & strict, beyond), self._odds(lenient, exact, beyond)]
 
-    def _odds(self, kept: NDArray[np.bool_], exact: NDArray[np.bool_]) -> float:
-        odds = averaging.for_and_against(self.log_prior, self.log_evidence, kept, exact)
-        return probability(*odds)
+    def _odds(self, kept: NDArray[np.bool_], exact: NDArray[np.bool_], beyond: Floats) -> Odds:
+        return averaging.for_and_against(
+            self.log_prior, self.log_evidence, kept, exact, EXPECTED_SHARE, beyond / BEYOND_REACH
+        )
+
+    def likely_values(self) -> Floats:
+        """Return ln of the values at all points (columns) by models that are not unlikely."""
+        found, begin = [], 0
+        for kind in self.kinds:
+            share = self.shares[begin : begin + len(kind.first)]
+            begin += len(kind.first)
+            kept = np.flatnonzero(share > _LIKELY)
+            terms = _terms(self.axes, kind.terms, kind.side, kind.places(kept))
+            found.append(np.logaddexp.reduce(kind.fits.logs[kept][:, :, None] + terms, axis=1))
+        return np.concatenate(found)
 
     def log_interval(self, point: tuple[float, float], level: float = 0.95) -> tuple[float, float]:
         """Return ln of the interval that holds the expected value at a point."""
@@ -236,12 +271,36 @@ class _Cached:
     def __init__(self, limit: Sum) -> None:
         self.limit = limit
         self.known: dict[Product, bool] = {}
+        self.apart: dict[Product, float] = {}
 
     def covers(self, growth: Sum) -> bool:
         for product in growth.products:
             if product not in self.known:
                 self.known[product] = self.limit.bounds(product)
         return all(self.known[product] for product in growth.products)
+
+    def distance(self, growth: Sum) -> float:
+        """Return how far a growth is beyond the limit, as an exponent."""
+        for product in growth.products:
+            if product not in self.apart:
+                excess = [_excess(product / own) for own in self.limit.products]
+                self.apart[product] = 0.0 if self.limit.bounds(product) else min(excess)
+        return max(self.apart[product] for product in growth.products)
+
+
+def _excess(ratio: Product) -> float:
+    """Return by how much a ratio grows in both parameters, as an exponent."""
+    grown = (
+        BEYOND_EXPONENTIAL * float(t.rate) + float(t.power) + BEYOND_LOG * float(t.logs)
+        for t in (ratio.first, ratio.second)
+    )
+    return sum(max(exponent, 0.0) for exponent in grown)
+
+
+def between(odds: list[Odds]) -> float:
+    """Return P(limits are kept); of two, the one nearer to a half, and a half between them."""
+    found = [probability(*pair) for pair in odds]
+    return found[0] if len(found) == 1 else sorted((*found, 0.5))[1]
 
 
 def _part(name: str, f: Floats, g: Floats, h: Floats) -> Floats:
@@ -266,25 +325,21 @@ def _exp(value: float) -> float:
 def fit(measurement: PointsMeasurement, expected: Sum | None = None) -> TwoModel:
     """Return the posterior; an expectation, if there is one, is among the candidates."""
     summary = summarize(measurement.rows, MOST_POINTS)
-    noise = noise_of(summary)
-    points = measurement.points
-    middle = _middle(points)
-    problem = Problem(summary.sizes, summary.logs, noise)
     products = expected.products if expected else ()
-    asked: tuple[list[Term], list[Term]] = (
-        [product.first for product in products],
-        [product.second for product in products],
-    )
-    axes = tuple(
-        axis(problem, points[:, i], measurement.lines[i], middle, asked[i]) for i in (0, 1)
-    )
-    kinds, priors = _weighed(problem, (axes[0], axes[1]), middle)
-    evidence = np.concatenate([kind.fits.log_evidence for kind in kinds])
-    best = min(float(kind.fits.squares.min()) for kind in kinds)
-    return TwoModel(
-        measurement, summary, problem, (axes[0], axes[1]), tuple(kinds), middle,
-        priors, evidence, noise.wider(best),
-    )  # fmt: skip
+    asked = ([p.first for p in products], [p.second for p in products])
+    points, lines = measurement.points, measurement.lines
+    middle = _middle(points)
+
+    def weigh(problem: Problem) -> TwoModel:
+        axes = tuple(axis(problem, points[:, i], lines[i], middle, asked[i]) for i in (0, 1))
+        kinds, priors = _weighed(problem, (axes[0], axes[1]), middle)
+        evidence = np.concatenate([kind.fits.log_evidence for kind in kinds])
+        return TwoModel(
+            measurement, summary, problem, (axes[0], axes[1]), tuple(kinds), middle,
+            priors, evidence, weigh,
+        )  # fmt: skip
+
+    return weigh(Problem(summary.sizes, summary.logs, noise_of(summary, measurement.rows.apart)))
 
 
 def _middle(points: Floats) -> int:
@@ -296,17 +351,23 @@ def _middle(points: Floats) -> int:
 
 def _weighed(problem: Problem, axes: tuple[Axis, Axis], middle: int) -> tuple[list[_Kind], Floats]:
     """Fit all models; return them with their log priors."""
-    none = np.zeros((1, problem.logs.size))
-    logs = [np.concatenate([own.logs, none]) for own in axes]
     kinds, priors = [], []
     for names, leads, side, places, prior in _listed(axes):
-        first, second, other = places
-        parts = logs[0][first], logs[1][second], logs[side][other]
-        terms = np.stack([_part(name, *parts) for name in names], axis=1)
-        found = fits.fitted(problem, terms, leads, middle)
-        kinds.append(_Kind(names, leads, side, first, second, other, found))
+        found = fits.fitted(problem, _terms(axes, names, side, places), leads, middle)
+        kinds.append(_Kind(names, leads, side, *places, found))
         priors.append(prior)
     return kinds, np.concatenate(priors)
+
+
+def _terms(
+    axes: tuple[Axis, Axis], names: tuple[str, ...], side: int, places: tuple[Places, ...]
+) -> Floats:
+    """Return ln of the terms (second axis) of models (first) at all points."""
+    none = np.zeros((1, axes[0].logs.shape[1]))
+    logs = [np.concatenate([own.logs, none]) for own in axes]
+    first, second, other = places
+    parts = logs[0][first], logs[1][second], logs[side][other]
+    return np.stack([_part(name, *parts) for name in names], axis=1)
 
 
 _Listed = tuple[tuple[str, ...], int, int, tuple[Places, Places, Places], Floats]

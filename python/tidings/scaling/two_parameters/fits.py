@@ -53,14 +53,16 @@ def fitted(problem: Problem, terms: Floats, leads: int, middle: int) -> Fits:
     logs, positive = _linear(problem, terms)
     for _ in range(_ROUNDS):
         shares, total = _shares(logs, terms)
-        slopes = shares * problem.weights
-        sharp = np.einsum("min,mjn->mij", slopes, shares) + _RIDGE * np.eye(terms.shape[1])
-        toward = np.einsum("min,mn->mi", slopes, problem.logs - total)
+        slopes = problem.free(shares)
+        sharp = np.einsum("min,mjn->mij", slopes * problem.weights, slopes)
+        sharp += _RIDGE * np.eye(terms.shape[1])
+        toward = np.einsum("min,mn->mi", slopes * problem.weights, problem.logs - total)
         step = np.linalg.solve(sharp, toward[..., None])[..., 0]
         logs = logs + np.clip(step, -_LARGEST_STEP, _LARGEST_STEP)
     shares, total = _shares(logs, terms)
-    squares = problem.residuals(total)[1]
+    squares, _, *more = problem.fitted(total)
     evidence = _log_evidence(problem, shares, squares, middle)
+    evidence += problem.likelihood(squares, *more)
     counted = positive & _leading(shares, leads) & np.isfinite(evidence)
     sharp = np.einsum("min,mjn->mij", shares * problem.weights, shares) * problem.count_weight
     values, vectors = np.linalg.eigh(sharp + _RIDGE * np.eye(terms.shape[1]))
@@ -69,19 +71,28 @@ def fitted(problem: Problem, terms: Floats, leads: int, middle: int) -> Fits:
 
 
 def _linear(problem: Problem, terms: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return logarithms of the least-squares coefficients, and whether all are positive."""
+    """Return logarithms of the least-squares coefficients, and whether all are positive.
+
+    Beyond a jump by the factor J a sum of terms is to be 1/J of the value: 1/J is linear, too.
+    """
     relative = terms - problem.logs
     top = relative.max(axis=2, keepdims=True)
     vectors = np.exp(np.maximum(relative - top, -_CLIP))
+    goal = np.ones(terms.shape[2])
+    if problem.above is not None:
+        goal = 1.0 - problem.above
+        jump = np.broadcast_to(-problem.above, (len(terms), 1, len(goal)))
+        vectors = np.concatenate([vectors, jump], axis=1)
     weighted = vectors * problem.weights
     sharp = np.einsum("min,mjn->mij", weighted, vectors)
     scale = np.sqrt(np.einsum("mii->mi", sharp))
-    sharp = sharp / scale[:, :, None] / scale[:, None, :] + _RIDGE * np.eye(terms.shape[1])
-    target = weighted.sum(axis=2) / scale
+    sharp = sharp / scale[:, :, None] / scale[:, None, :] + _RIDGE * np.eye(vectors.shape[1])
+    target = weighted @ goal / scale
     found = np.linalg.solve(sharp, target[..., None])[..., 0] / scale
     size = np.abs(found).max(axis=1, keepdims=True)
     positive = (found > _SMALLEST * size).all(axis=1)
-    return np.log(np.maximum(found, _SMALLEST * size)) - top[..., 0], positive
+    logs = np.log(np.maximum(found, _SMALLEST * size))[:, : terms.shape[1]]
+    return logs - top[..., 0], positive
 
 
 def _shares(logs: Floats, terms: Floats) -> tuple[Floats, Floats]:
@@ -98,15 +109,16 @@ def _leading(shares: Floats, leads: int) -> NDArray[np.bool_]:
 
 
 def _log_evidence(problem: Problem, shares: Floats, squares: Floats, middle: int) -> Floats:
+    """Return ln of the evidence without the likelihood."""
     slower = shares[:, :-1]
     count = slower.shape[1]
     apart = np.log(slower + 1e-300) - np.log(shares[:, -1:] + 1e-300)
     scale = 1.0 + 0.2 * (apart.max(axis=2) - apart.min(axis=2))
     z = np.abs(apart[:, :, middle] / scale)
     prior = (-z - 2 * np.log1p(np.exp(-z)) - np.log(scale)).sum(axis=1)
-    slopes = slower - (slower @ problem.weights)[..., None]
+    slopes = problem.centred(slower)
     sharp = np.einsum("min,mjn,n->mij", slopes, slopes, problem.weights) * problem.count_weight
     sharp = sharp * (2 * problem.noise.slope(squares))[:, None, None]
     sharp += np.eye(count) / (scale[:, None, :] ** 2)
     volume = 0.5 * count * math.log(2 * math.pi) - 0.5 * np.linalg.slogdet(sharp)[1]
-    return np.asarray(problem.noise.log_likelihood(squares) + prior + volume)
+    return np.asarray(prior + volume)

@@ -2,8 +2,8 @@
 
 The threshold of `violated` is that of five sizes, held to drawn functions of two parameters
 (studies/growth-engines/two_parameters.py). A misfit is a scatter between points that no growth
-describes; steps are not looked for. Where sum and product of the terms cannot be told apart, the
-point to measure next is the corner of both lines' largest values.
+describes, alone or beside a step (`steps`). Where sum and product of the terms cannot be told
+apart, the point to measure next is the corner of both lines' largest values.
 """
 
 from __future__ import annotations
@@ -15,11 +15,16 @@ import numpy as np
 
 from tidings.scaling.limits import Match
 from tidings.scaling.terms import Term
+from tidings.scaling.two_parameters import steps
 from tidings.scaling.two_parameters.engine import TwoModel
 from tidings.scaling.two_parameters.limits import TwoLimits
 from tidings.scaling.two_parameters.products import Product, Sum
 
 CREDIBLE = 0.95
+"""From this probability on a step is named."""
+
+WIDER = 0.5
+"""From this probability on that points scatter more than repetitions, steps are weighed anyway."""
 
 
 @dataclass(frozen=True)
@@ -32,19 +37,42 @@ class Weighed:
     divergence: Sum
     divergence_band: tuple[Sum, Sum]
     faster: bool
+    reasons: tuple[str, ...] = ()
 
 
-def weighed(model: TwoModel, limits: TwoLimits, two_sided: bool) -> Weighed:
-    """Evaluate an expectation, without a verdict."""
+def weighed(model: TwoModel, limits: TwoLimits, two_sided: bool, holds: float) -> Weighed:
+    """Evaluate an expectation, without a verdict.
+
+    Where it does not hold (from the probability `holds` on), or points scatter more than their
+    repetitions, growth beside the likeliest step is weighed as well.
+    """
+    lower = limits.lower if two_sided else None
+    chance = model.probability(limits.expected, lower, limits.upper)
+    step = None
+    reasons: tuple[str, ...] = ()
+    if chance < holds or model.wider_noise >= WIDER:
+        step = steps.likeliest(model)
+    if step:
+        chance = step.holds(limits.expected, lower, limits.upper)
+        if step.probability >= CREDIBLE:
+            model, reasons = step.model, (_named(step),)
     growth = model.growth
     low, high = credible(model)
     return Weighed(
-        model.probability(limits.expected, limits.lower if two_sided else None, limits.upper),
+        chance,
         growth,
         limits.match(growth),
         limits.divergence(growth),
         (limits.divergence(low), limits.divergence(high)),
         not growth.covers(limits.lower),
+        reasons,
+    )
+
+
+def _named(step: steps.TwoStep) -> str:
+    return (
+        f"a step between {step.parameter}={step.below:g} and {step.parameter}={step.above:g}, by a "
+        f"factor of {step.factor:.3g}; growth is that on both sides of it"
     )
 
 
@@ -69,7 +97,9 @@ def _middle(fastest: dict[Sum, Term], model: TwoModel, level: float) -> tuple[Te
 
 def misfits(model: TwoModel, largest: float) -> tuple[str, ...]:
     """Return why no growth describes the measurements, or nothing."""
-    residual = model.residual()
+    step = steps.likeliest(model) if model.wider_noise > 0.99 else None
+    beside = step.model.residual() if step and step.probability >= CREDIBLE else math.inf
+    residual = min(model.residual(), beside)
     own = math.sqrt(model.summary.variance / float(model.summary.counts.mean()))
     if model.wider_noise > 0.99 and residual > max(largest, 3 * own):
         return (f"points scatter by {100 * residual:.0f} % around every growth",)

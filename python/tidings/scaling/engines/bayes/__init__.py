@@ -127,7 +127,7 @@ class BayesEngine:
     def fit(self, measurement: Measurement, expected: Term | None = None) -> BayesModel:
         """Return the posterior of a measurement."""
         summary = summarize(measurement)
-        noise = noise_of(summary)
+        noise = noise_of(summary, measurement.apart)
         problem = Problem(summary.sizes, summary.logs, noise)
         listed = candidates(summary.sizes, expected)
         weighed = _Weighed(problem, listed)

@@ -161,7 +161,7 @@ def _listed_terms(exponential_weight: float) -> frozenset[Term]:
 
 def _pairs(terms: tuple[Term, ...]) -> tuple[Places, Places, Floats]:
     """Return the indices of leading and of lower terms of all pairs, and the pairs' weights."""
-    shares = np.array([_pair_share(term) for term in terms])
+    shares = np.array([pair_share(term) for term in terms])
     paired = np.flatnonzero(shares)
     first, second = np.triu_indices(len(paired), 1)
     weights = shares[paired[second]] * shares[paired[first]]
@@ -170,7 +170,7 @@ def _pairs(terms: tuple[Term, ...]) -> tuple[Places, Places, Floats]:
     return paired[second][met], paired[first][met], weights
 
 
-def _pair_share(term: Term) -> float:
+def pair_share(term: Term) -> float:
     """Return the weight of a term in a pair; 0 where it is in none."""
     grows = term > CONSTANT and not term.rate and term.power <= _LARGEST_PAIRED_POWER
     if not grows and term != _SHARED_OUT:

@@ -138,6 +138,9 @@ class Peak:
 class Problem:
     """The data that rows are compared with: logarithms at sizes, and their noise."""
 
+    above: Floats | None = None
+    """1 where data are beyond a jump; none here."""
+
     def __init__(self, sizes: Floats, logs: Floats, noise: Noise) -> None:
         """Keep the data; the middle size is where shares are given."""
         self.sizes = sizes
@@ -150,6 +153,10 @@ class Problem:
     def centred(self, values: Floats) -> Floats:
         """Return values without what the level takes up."""
         return np.asarray(values - (values @ self.weights)[..., None])
+
+    def free(self, values: Floats) -> Floats:
+        """Return values without what is fitted beside all coefficients: nothing here."""
+        return values
 
     def residuals(self, shapes: Floats) -> tuple[Floats, Floats, Floats]:
         """Return residuals of ln f, their weighted sum of squares, and ln A."""
@@ -257,10 +264,17 @@ class Stepped(Problem):
     prior.
     """
 
-    def __init__(self, problem: Problem, place: int, jump: float = 0.0) -> None:
-        """Take the data with a jump before `sizes[place]`, and move it down by a likely one."""
-        above = (np.arange(len(problem.sizes)) >= place).astype(float)
+    def __init__(
+        self, problem: Problem, place: int, jump: float = 0.0, above: Floats | None = None
+    ) -> None:
+        """Take the data with a jump before `sizes[place]`, and move it down by a likely one.
+
+        `above` is 1 where the data are beyond the jump, if that is not from a place on.
+        """
+        if above is None:
+            above = (np.arange(len(problem.sizes)) >= place).astype(float)
         super().__init__(problem.sizes, problem.logs - jump * above, problem.noise)
+        self.above = above
         self.place = place
         self.moved = jump
         self.step = above - above @ self.weights
@@ -272,6 +286,10 @@ class Stepped(Problem):
         """Return values without what the level and the jump take up."""
         left = super().centred(values)
         return np.asarray(left - (left @ self.along)[..., None] * self.step)
+
+    def free(self, values: Floats) -> Floats:
+        """Return values without what the jump takes up."""
+        return np.asarray(self.centred(values) + (values @ self.weights)[..., None])
 
     def residuals(self, shapes: Floats) -> tuple[Floats, Floats, Floats]:
         """Return residuals beside the best jump, their weighted sum of squares, and ln A."""

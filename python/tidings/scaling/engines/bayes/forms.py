@@ -14,7 +14,7 @@ same prior, with either sign.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations
@@ -22,11 +22,13 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from tidings.scaling.engines.bayes.candidates import pair_share
 from tidings.scaling.engines.bayes.evidence import Problem
 from tidings.scaling.terms import CONSTANT, Term, log_values_of
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
+Which = NDArray[np.bool_]
 
 LARGEST_SD = 0.003
 """Scatter of a size's mean above which subtracted terms are not looked for."""
@@ -117,7 +119,7 @@ class _Fit:
     places: Places
     coefficients: Floats
     squares: Floats
-    fitted: NDArray[np.bool_]
+    fitted: Which
     parts: Floats
 
 
@@ -151,6 +153,8 @@ def find(problem: Problem, terms: tuple[Term, ...], expected: Term | None) -> Fo
     if not groups:
         return None
     exponents = np.array([_precise(term) for term in terms])
+    in_pairs = np.array([pair_share(term) > 0 for term in terms])
+    no_growth = np.array([term.is_constant for term in terms])
     found = []
     for places in groups:
         used = np.unique(places)
@@ -158,6 +162,8 @@ def find(problem: Problem, terms: tuple[Term, ...], expected: Term | None) -> Fo
         logs = log_values_of(exponents[used], problem.sizes) - problem.logs
         vectors[used] = np.exp(np.minimum(logs, _CLIP))
         fit = _fitted(problem, vectors, places)
+        known = _known(fit.coefficients, places, in_pairs, no_growth)
+        fit = replace(fit, fitted=fit.fitted & ~known)
         found.append((fit, _log_evidence(problem, fit)))
     best = max(float(evidence.max()) for _, evidence in found)
     if best == -math.inf:
@@ -228,21 +234,26 @@ def _fitted(problem: Problem, vectors: Floats, places: Places) -> _Fit:
     independent = triangle[:, np.arange(count), np.arange(count)].min(axis=1) > 1e-9
     squares = problem.residuals(problem.logs + np.log(np.maximum(total, _TINY)))[1]
     fitted = independent & (coefficients[:, 0] > 0) & (total > 0).all(axis=1)
-    fitted &= _leading(parts) & ~_known(coefficients, places)
+    fitted &= _leading(parts)
     shares = parts / np.where(total > 0, total, 1.0)[:, None, :]
     return _Fit(places, coefficients, squares, fitted, shares)
 
 
-def _leading(parts: Floats) -> NDArray[np.bool_]:
+def _leading(parts: Floats) -> Which:
     lead, others = np.abs(parts[:, :1]), np.abs(parts[:, 1:])
     shares = (lead / (others + _TINY)).max(axis=2).min(axis=1)
     return np.asarray(shares >= _LEAST_SHARE)
 
 
-def _known(coefficients: Floats, places: Places) -> NDArray[np.bool_]:
-    """Whether forms are candidates already: one term or two, with a constant, all positive."""
-    positive = (coefficients > 0).all(axis=1)
-    return np.asarray(positive & (places.shape[1] <= 3))
+def _known(coefficients: Floats, places: Places, in_pairs: Which, no_growth: Which) -> Which:
+    """Whether forms are candidates already: a term and a constant or lower one, both positive.
+
+    A sum of three is one as well, but its constant is searched for near its lower term only.
+    """
+    if places.shape[1] > 2:
+        return np.zeros(len(places), bool)
+    listed = in_pairs[places].all(axis=1) | no_growth[places[:, 1]]
+    return np.asarray((coefficients > 0).all(axis=1) & listed)
 
 
 def _log_evidence(problem: Problem, fit: _Fit) -> Floats:

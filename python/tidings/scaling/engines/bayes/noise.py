@@ -61,12 +61,12 @@ class Noise:
         return float(np.interp(math.log(squares + 1e-20), _LOG_SQUARES, self.beyond_scatter))
 
 
-def noise_of(summary: Summary) -> Noise:
-    """Make the noise model of a summary."""
+def noise_of(summary: Summary, apart: float = 0.0) -> Noise:
+    """Make the noise model of a summary; sizes are known to scatter by `apart` at least."""
     count = len(summary.sizes)
     mean_count = count / float((1.0 / summary.counts).sum())
     weights = 2.0 / (1.0 + mean_count / summary.counts)
-    scales, freedoms, shares = _components(summary, mean_count)
+    scales, freedoms, shares = _components(summary, mean_count, apart)
     squares = np.exp(_LOG_SQUARES)[:, None]
     total = freedoms * scales**2
     half = (freedoms + count - 1) / 2
@@ -87,12 +87,12 @@ def noise_of(summary: Summary) -> Noise:
     return Noise(weights, table, np.log(variance), 1.0 - alone)
 
 
-def _components(summary: Summary, mean_count: float) -> tuple[Floats, Floats, Floats]:
+def _components(summary: Summary, mean_count: float, apart: float) -> tuple[Floats, Floats, Floats]:
     """Return scales (standard deviations of a size's logarithm), degrees of freedom and shares."""
     grid = np.array(_SD_GRID)
     if not summary.freedom:
         return grid, np.full(len(grid), _GRID_FREEDOM), np.full(len(grid), 1.0 / len(grid))
-    own = max(math.sqrt(summary.variance / mean_count), _FLOOR_SD)
+    own = max(math.hypot(math.sqrt(summary.variance / mean_count), apart), _FLOOR_SD)
     extra = own * np.array(_EXTRA_FACTORS)
     rest = 1.0 - SCATTER_ALONE
     scales = np.concatenate([[own], extra, grid])

@@ -36,8 +36,8 @@ Code that breaks an expectation is mostly a little worse than it was. All growth
 little of it likely where nearly everything that is listed is beyond the limit, as for O(1).
 """
 
-_BEYOND_LOG = 0.1
-_BEYOND_EXPONENTIAL = 2.0
+BEYOND_LOG = 0.1
+BEYOND_EXPONENTIAL = 2.0
 """What a logarithm and an exponential count for as exponents of x, there."""
 
 _NEGLIGIBLE = 1e-7
@@ -225,8 +225,8 @@ def _equal(exponents: Floats, term: Term) -> NDArray[np.bool_]:
 def _distance(exponents: Floats, term: Term) -> Floats:
     """Return how far growth is from a term, as an exponent of x."""
     power, logs, rate = np.abs(exponents - _of(term)).T
-    exponential = _BEYOND_EXPONENTIAL * (1.0 + rate)
-    return np.asarray(np.where(rate > _ROUNDING, exponential, power + _BEYOND_LOG * logs))
+    exponential = BEYOND_EXPONENTIAL * (1.0 + rate)
+    return np.asarray(np.where(rate > _ROUNDING, exponential, power + BEYOND_LOG * logs))
 
 
 def _of(term: Term) -> Floats:
