@@ -44,7 +44,7 @@ const QUEUE: usize = 4_096;
 const GATHER: Duration = Duration::from_millis(1);
 
 /// The longest time for that, in times of [`GATHER`].
-const LONGEST: usize = 8;
+const LONGEST: usize = 16;
 
 /// The tasks on their way, for each worker of at least two, with which there is much.
 const MANY: usize = 32;

@@ -246,11 +246,20 @@ pub struct RecordError {
     pub reason: String,
 }
 
+/// The bytes that most records have at most, so that these are not moved while they are written.
+const USUAL_BYTES: usize = 256;
+
 /// The bytes of a record.
 pub fn encode(record: &impl Encode<()>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    match minicbor::encode(record, &mut bytes) {
-        Ok(()) => bytes,
+    let mut bytes = Vec::with_capacity(USUAL_BYTES);
+    append(record, &mut bytes);
+    bytes
+}
+
+/// Appends the bytes of a record.
+pub fn append(record: &impl Encode<()>, bytes: &mut Vec<u8>) {
+    match minicbor::encode(record, bytes) {
+        Ok(()) => {}
         // A vector takes all bytes, and no record has a part that cannot be encoded.
         Err(_) => unreachable!(),
     }

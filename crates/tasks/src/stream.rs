@@ -129,6 +129,11 @@ impl Remote {
     pub async fn receive(&mut self) -> Option<Message> {
         self.messages.recv().await
     }
+
+    /// The next message, if it is there already.
+    pub(crate) fn arrived(&mut self) -> Option<Message> {
+        self.messages.try_recv().ok()
+    }
 }
 
 async fn read_all(

@@ -59,6 +59,14 @@ impl Link {
             },
         }
     }
+
+    /// The next message, if it is there already.
+    pub(crate) fn arrived(&mut self) -> Option<Message> {
+        match &mut self.0 {
+            Way::Here(connection) => connection.arrived(),
+            Way::There(remote) | Way::Away(remote, ..) => remote.arrived(),
+        }
+    }
 }
 
 /// Returns when the service is known to be at another place than this one.

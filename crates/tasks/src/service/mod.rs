@@ -8,9 +8,8 @@
 //! Queues are bounded: a peer that sends waits while the service is behind, and a peer that does
 //! not read what it is sent is taken as gone.
 //!
-//! The role is checked by each commit. So where several processes reach one store, a service that
-//! was replaced notices it when it next has something to commit, not before; nothing that it says
-//! until then changes a task.
+//! The role is checked by each commit. So a service that was replaced notices it when it next has
+//! something to commit, not before; nothing that it says until then changes a task.
 
 mod clock;
 mod inbox;
@@ -241,6 +240,11 @@ impl Connection {
     /// The next message; `None` once the service has ended or taken this connection as gone.
     pub async fn receive(&mut self) -> Option<Message> {
         self.receiver.receive().await
+    }
+
+    /// As [`Connection::receive`], if it is there already.
+    pub(crate) fn arrived(&mut self) -> Option<Message> {
+        self.receiver.0.try_recv().ok()
     }
 }
 

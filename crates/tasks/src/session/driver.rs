@@ -14,7 +14,8 @@ use super::held::Held;
 use crate::member::{Link, Member};
 use crate::renewal::Renewal;
 
-/// Requests that are sent before it is looked what has come.
+/// Requests that are sent before it is looked what has come, and messages that are taken before it
+/// is looked what is to be sent.
 const TOGETHER: usize = 64;
 
 /// The wait before a request is sent again that a coordinator could not serve yet.
@@ -138,19 +139,12 @@ impl Driver {
         let mut again = None;
         loop {
             tokio::select! {
-                message = link.receive() => match message {
-                    None => return Broken::Link,
-                    Some(Message::Ended) => {
-                        // Those who do not listen to notices hold nothing.
-                        let _ = self.notices.send(Notice::Lapsed(self.lapse())).await;
-                        tokio::time::sleep(LAPSED).await;
-                        return Broken::Link;
+                message = link.receive() => match self.hear(&mut link, message).await {
+                    Ok(false) => {}
+                    Ok(true) => {
+                        again.get_or_insert_with(|| tokio::time::Instant::now() + AGAIN);
                     }
-                    Some(message) => {
-                        if self.told(message).await {
-                            again.get_or_insert_with(|| tokio::time::Instant::now() + AGAIN);
-                        }
-                    }
+                    Err(broken) => return broken,
                 },
                 request = requests.recv() => match request {
                     None => {
@@ -180,6 +174,26 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// Takes a message, and those that have come with it. Returns whether something has to be sent
+    /// again.
+    async fn hear(&mut self, link: &mut Link, first: Option<Message>) -> Result<bool, Broken> {
+        let (mut message, mut is_again) = (first.ok_or(Broken::Link)?, false);
+        for left in (0..TOGETHER).rev() {
+            if message == Message::Ended {
+                // Those who do not listen to notices hold nothing.
+                let _ = self.notices.send(Notice::Lapsed(self.lapse())).await;
+                tokio::time::sleep(LAPSED).await;
+                return Err(Broken::Link);
+            }
+            is_again |= self.told(message).await;
+            // One that was taken is told: the last round takes none.
+            let next = if left > 0 { link.arrived() } else { None };
+            let Some(next) = next else { break };
+            message = next;
+        }
+        Ok(is_again)
     }
 
     /// Sends a request, and others that wait already.

@@ -33,14 +33,19 @@ impl Link {
     /// # Errors
     /// It is too long, in bytes; nothing was added.
     pub(super) fn say(&mut self, said: &ToRuntime) -> Result<(), usize> {
-        let frame = tidings_tasks_core::record::encode(said);
-        match u32::try_from(frame.len()) {
-            Ok(bytes) if bytes <= MAX_FRAME_BYTES => {
-                self.outgoing.extend(bytes.to_le_bytes());
-                self.outgoing.extend(frame);
+        let from = self.outgoing.len();
+        self.outgoing.extend([0; LENGTH_BYTES]);
+        tidings_tasks_core::record::append(said, &mut self.outgoing);
+        let bytes = self.outgoing.len() - from - LENGTH_BYTES;
+        match u32::try_from(bytes) {
+            Ok(length) if length <= MAX_FRAME_BYTES => {
+                self.outgoing[from..from + LENGTH_BYTES].copy_from_slice(&length.to_le_bytes());
                 Ok(())
             }
-            _ => Err(frame.len()),
+            _ => {
+                self.outgoing.truncate(from);
+                Err(bytes)
+            }
         }
     }
 

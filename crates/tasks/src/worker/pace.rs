@@ -3,8 +3,8 @@
 //! Between the end of a task and the begin of the next lie a commit and the way to the coordinator
 //! and back: some milliseconds with a store that syncs. Tasks of milliseconds would wait longer for
 //! that than they run. So a worker whose tasks are short has the next ones in hand already: for
-//! each slot as many as are done in [`AHEAD`], at most [`MOST`], and one where that way is a
-//! hundredth of a task or more ([`ONE`]).
+//! each slot as many as are done in [`AHEAD`], at most [`MOST`], twice as many where they are
+//! [`SHORT`], and one where that way is a hundredth of a task or more ([`ONE`]).
 //!
 //! What lies with a worker no other can do. When tasks turn out to be long, so that no slot gets
 //! free for a while ([`Pace::patience`]) while tasks wait for one, they are given back, and none is
@@ -14,6 +14,10 @@ use std::time::Duration;
 
 /// The work that a slot has ahead, if its tasks are short.
 const AHEAD: Duration = Duration::from_millis(16);
+
+/// Tasks that take no longer cost more where fewer come and go at a time: whoever hears of them
+/// wakes, and takes a processor from one.
+const SHORT: Duration = Duration::from_millis(2);
 
 /// The most tasks that a slot has ahead.
 const MOST: u32 = 64;
@@ -63,7 +67,7 @@ impl Pace {
         let time = time.min(LONG);
         self.typical = (self.typical * (SHARE - 1) + time) / SHARE;
         let wanted = self.wanted();
-        let is_more = wanted > self.ahead && wanted >= 2 * self.ahead;
+        let is_more = wanted > self.ahead && 2 * wanted >= 3 * self.ahead;
         let is_other = is_more || 2 * wanted < self.ahead;
         if is_other {
             self.ahead = wanted;
@@ -73,7 +77,8 @@ impl Pace {
 
     fn wanted(&self) -> u32 {
         let micros = self.typical.as_micros().max(1);
-        let many = (AHEAD.as_micros() / micros).min(MOST.into()) as u32;
+        let ahead = if self.typical <= SHORT { 2 * AHEAD } else { AHEAD };
+        let many = (ahead.as_micros() / micros).min(MOST.into()) as u32;
         let longest = if self.ahead > 0 { STILL_ONE } else { ONE };
         many.max(u32::from(self.typical <= longest))
     }
@@ -103,7 +108,8 @@ mod tests {
         let (micros, millis) = (Duration::from_micros, Duration::from_millis);
         assert_eq!(Pace::new().ahead(), 0);
         assert!(after(&[(30, micros(50))]).ahead() >= MOST / 2);
-        assert!((8..=16).contains(&after(&[(30, millis(1))]).ahead()));
+        assert!((24..=32).contains(&after(&[(30, millis(1))]).ahead()));
+        assert!((2..=4).contains(&after(&[(30, millis(4))]).ahead()));
         assert_eq!(after(&[(30, millis(20))]).ahead(), 1);
         assert_eq!(after(&[(30, millis(50))]).ahead(), 1);
         assert_eq!(after(&[(30, millis(120))]).ahead(), 0);

@@ -32,13 +32,9 @@ impl Permits {
         Ok((Self { reading, writing }, there))
     }
 
-    /// One more call may begin.
-    ///
-    /// # Errors
-    /// The pipe is full.
-    pub(super) fn give(&self) -> io::Result<()> {
-        rustix::io::write(&self.writing, &[0])?;
-        Ok(())
+    /// So many more calls may begin, at most. Returns how many: none where the pipe is full.
+    pub(super) fn give(&self, most: usize) -> usize {
+        rustix::io::write(&self.writing, &[0; MOST][..most.min(MOST)]).unwrap_or(0)
     }
 
     /// Takes back those that are left, at most so many. Returns how many these were.
@@ -56,11 +52,19 @@ mod tests {
     fn each_permit_is_taken_once() {
         let (permits, there) = Permits::new().unwrap();
         assert_eq!(permits.take_back(3), 0);
-        for _ in 0..4 {
-            permits.give().unwrap();
-        }
+        assert_eq!([permits.give(1), permits.give(3), permits.give(0)], [1, 3, 0]);
         assert_eq!(rustix::io::read(&there, &mut [0; 1]).unwrap(), 1);
         assert_eq!([permits.take_back(2), permits.take_back(9)], [2, 1]);
         assert!(rustix::io::read(&there, &mut [0; 1]).is_err());
+    }
+
+    #[test]
+    fn no_more_are_given_than_a_pipe_has_room_for() {
+        let (permits, _there) = Permits::new().unwrap();
+        assert_eq!(permits.give(MOST + 1), MOST);
+        let given = (0..).map(|_| permits.give(MOST)).take_while(|given| *given > 0);
+        assert!(given.sum::<usize>() >= MOST, "a pipe has room for more than one process's calls");
+        assert_eq!(permits.give(1), 0);
+        assert_eq!(permits.take_back(MOST), MOST);
     }
 }

@@ -6,32 +6,32 @@ use std::time::Duration;
 
 use tidings_tasks_core::id::{Attempt, TaskId};
 
-/// A slot with calls for twice as long in its process needs nobody meanwhile.
-const WHILE: Duration = Duration::from_millis(1);
+/// Calls that take longer are heard of at once: to wake for each takes little beside them, and what
+/// has ended and was not told is done again if the worker dies.
+pub(super) const SHORT: Duration = Duration::from_millis(4);
 
-/// The same where calls are longer, or more of them are there.
-const LONG_WHILE: Duration = Duration::from_millis(4);
-
-/// So many calls take a [`WHILE`], however short they are.
+/// So many calls take the first of [`WHILES`], however short they are.
 const MANY: usize = 32;
 
-/// How long a slot needs nobody, whatever it is told.
+/// For how long a slot with calls for twice as long in its process needs nobody.
+const WHILES: [Duration; LEVELS] =
+    [Duration::from_millis(1), Duration::from_millis(4), Duration::from_millis(8)];
+
+const LEVELS: usize = 3;
+
+/// How long a slot needs nobody, whatever it is told: as the first of [`WHILES`] say, so many.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub(super) enum Sated {
-    #[default]
-    No,
-    While,
-    LongWhile,
-}
+pub(super) struct Sated(usize);
 
 impl Sated {
-    /// With so many calls in its process, which take so long together if they are as the last ones.
-    pub(super) fn with(calls: usize, work: Duration) -> Self {
-        match work {
-            _ if work >= 2 * LONG_WHILE => Self::LongWhile,
-            _ if work >= 2 * WHILE || calls >= MANY => Self::While,
-            _ => Self::No,
+    /// With so many calls in its process, each of which takes so long if it is as the last ones.
+    pub(super) fn with(calls: usize, each: Duration) -> Self {
+        if each > SHORT {
+            return Self::default();
         }
+        let work = each * calls as u32;
+        let reached = WHILES.iter().take_while(|length| work >= 2 * **length).count();
+        Self(reached.max(usize::from(calls >= MANY)))
     }
 }
 
@@ -46,9 +46,8 @@ pub struct Running(Arc<Tries>);
 #[derive(Debug, Default)]
 struct Tries {
     all: Mutex<Vec<(TaskId, Attempt)>>,
-    /// Slots that need nobody for a while, and those of them that do not for a long while.
-    sated: AtomicUsize,
-    long_sated: AtomicUsize,
+    /// How many slots need nobody for each of [`WHILES`].
+    sated: [AtomicUsize; LEVELS],
 }
 
 impl Running {
@@ -61,23 +60,18 @@ impl Running {
     /// How long this many slots have enough to do, whatever they are told.
     #[must_use]
     pub fn sated_for(&self, slots: usize) -> Duration {
-        let is_reached = |count: &AtomicUsize| count.load(Ordering::Relaxed) >= slots;
-        match (is_reached(&self.0.sated), is_reached(&self.0.long_sated)) {
-            (_, true) => LONG_WHILE,
-            (true, false) => WHILE,
-            (false, false) => Duration::ZERO,
-        }
+        let is_reached = |count: &&AtomicUsize| count.load(Ordering::Relaxed) >= slots;
+        let reached = self.0.sated.iter().take_while(is_reached).count();
+        reached.checked_sub(1).map_or(Duration::ZERO, |last| WHILES[last])
     }
 
     /// A slot has had enough for this long, and has for that.
-    pub(super) fn set_sated(&self, before: Sated, now: Sated) {
-        let counts = [(Sated::While, &self.0.sated), (Sated::LongWhile, &self.0.long_sated)];
-        for (level, count) in counts {
-            match (before >= level, now >= level) {
-                (false, true) => drop(count.fetch_add(1, Ordering::Relaxed)),
-                (true, false) => drop(count.fetch_sub(1, Ordering::Relaxed)),
-                _ => {}
-            }
+    pub(super) fn set_sated(&self, Sated(before): Sated, Sated(now): Sated) {
+        for count in self.0.sated.iter().take(now).skip(before) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        for count in self.0.sated.iter().take(before).skip(now) {
+            count.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
@@ -111,23 +105,39 @@ impl Drop for During {
 mod tests {
     use super::*;
 
+    const NO: Sated = Sated(0);
+
     #[test]
     fn all_slots_have_enough_for_as_long_as_the_one_with_least() {
-        let millis = Duration::from_millis;
-        assert_eq!(Sated::with(31, millis(1)), Sated::No);
-        assert_eq!(Sated::with(32, Duration::ZERO), Sated::While);
-        assert_eq!(Sated::with(2, millis(2)), Sated::While);
-        assert_eq!(Sated::with(8, millis(8)), Sated::LongWhile);
         let running = Running::default();
         assert_eq!(running.sated_for(1), Duration::ZERO);
-        running.set_sated(Sated::No, Sated::LongWhile);
-        assert_eq!((running.sated_for(1), running.sated_for(2)), (LONG_WHILE, Duration::ZERO));
-        running.set_sated(Sated::No, Sated::While);
-        assert_eq!(running.sated_for(2), WHILE);
-        running.set_sated(Sated::LongWhile, Sated::While);
-        running.set_sated(Sated::While, Sated::While);
-        assert_eq!(running.sated_for(2), WHILE);
-        running.set_sated(Sated::While, Sated::No);
-        assert_eq!((running.sated_for(1), running.sated_for(2)), (WHILE, Duration::ZERO));
+        running.set_sated(NO, Sated(3));
+        assert_eq!((running.sated_for(1), running.sated_for(2)), (WHILES[2], Duration::ZERO));
+        running.set_sated(NO, Sated(1));
+        assert_eq!(running.sated_for(2), WHILES[0]);
+        running.set_sated(Sated(1), Sated(2));
+        assert_eq!(running.sated_for(2), WHILES[1]);
+        running.set_sated(Sated(3), Sated(1));
+        running.set_sated(Sated(1), Sated(1));
+        assert_eq!(running.sated_for(2), WHILES[0]);
+        running.set_sated(Sated(1), NO);
+        assert_eq!((running.sated_for(1), running.sated_for(2)), (WHILES[1], Duration::ZERO));
+    }
+
+    #[test]
+    fn a_slot_with_much_short_work_needs_nobody_for_half_of_it() {
+        let micros = Duration::from_micros;
+        assert_eq!(Sated::with(31, micros(1)), NO);
+        assert_eq!(Sated::with(32, Duration::ZERO), Sated(1));
+        assert_eq!(Sated::with(2, micros(1_000)), Sated(1));
+        assert_eq!(Sated::with(8, micros(1_000)), Sated(2));
+        assert_eq!(Sated::with(16, micros(1_000)), Sated(3));
+    }
+
+    /// What has ended was not told for up to 8 ms, also of tasks for which that saves nothing.
+    #[test]
+    fn calls_that_are_not_short_are_heard_of_at_once() {
+        assert_eq!(Sated::with(4, SHORT), Sated(3));
+        assert_eq!(Sated::with(64, SHORT + Duration::from_micros(1)), NO);
     }
 }

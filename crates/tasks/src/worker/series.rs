@@ -21,7 +21,7 @@ use super::ending::{Act, Ending, until};
 use super::given::{self, Content, Ear, Given, Key, Say, Todo, Told};
 use super::kept::{Kept, Runtimes};
 use super::permits;
-use super::running::Sated;
+use super::running::{SHORT, Sated};
 use super::settings::Event;
 use super::shared::{Shared, Try};
 use super::usage::Usage;
@@ -32,7 +32,7 @@ use super::verdict::Verdict;
 /// told at once, and everybody on the way to whoever waits is woken once for it. So long at least,
 /// or not at all, and at most.
 const REST: Duration = Duration::from_millis(2);
-const LONGEST_REST: Duration = Duration::from_millis(8);
+const LONGEST_REST: Duration = Duration::from_millis(16);
 
 /// What happens to a process and its calls.
 enum Happened {
@@ -110,14 +110,14 @@ pub(super) async fn run(shared: &Shared, runtimes: &mut Runtimes, mut first: Cal
         late_at: None,
         last_took: Duration::ZERO,
         took: Duration::ZERO,
-        sated: Sated::No,
+        sated: Sated::default(),
         rests_until: None,
     };
     if calls.kept.ahead > 0 {
         calls.takes(calls.kept.ahead).await;
     }
     let conducted = calls.conduct().await;
-    calls.sate(Sated::No);
+    calls.sate(Sated::default());
     match conducted {
         Ok(()) => drop(runtimes.insert(calls.runtime, calls.kept)),
         Err(lost) => calls.lost(lost).await,
@@ -132,7 +132,7 @@ impl Calls<'_> {
                 return Ok(());
             }
             self.send_ahead()?;
-            self.sate(Sated::with(self.ahead.len(), self.work_ahead()));
+            self.sate(Sated::with(self.ahead.len(), self.took));
             match self.happens().await {
                 Happened::Said(said) => self.said(said.map_err(Lost::Link)?).await?,
                 Happened::Rested => self.rests_until = None,
@@ -151,11 +151,6 @@ impl Calls<'_> {
                 }
             }
         }
-    }
-
-    /// How long the calls take that lie with the process, if they are as the last ones were.
-    fn work_ahead(&self) -> Duration {
-        self.took * self.ahead.len() as u32
     }
 
     /// Says how long the process has enough to do.
@@ -262,15 +257,19 @@ impl Calls<'_> {
         if is_limited || self.kept.is_behind || !self.is_quiet || self.late_at.is_none() {
             return Ok(());
         }
-        while self.ahead.len() < self.kept.ahead {
-            let may_go = self.later.front().is_some_and(|call| call.goes_ahead(&self.kept));
-            if !may_go || self.kept.permits.give().is_err() {
-                break;
-            }
+        let room = self.kept.ahead.saturating_sub(self.ahead.len());
+        let may_go = self.later.iter().take(room).take_while(|call| call.goes_ahead(&self.kept));
+        let count = self.kept.permits.give(may_go.count());
+        for sent in 0..count {
             let Some(mut call) = self.later.pop_front() else { break };
             let (task, attempt) = call.key();
             call.during.get_or_insert_with(|| self.shared.running.during(task, attempt));
-            self.kept.link.say(&call.frame(None, Vec::new(), true)).map_err(long)?;
+            if let Err(bytes) = self.kept.link.say(&call.frame(None, Vec::new(), true)) {
+                // A permit without a call would say that the current one has not begun.
+                self.kept.permits.take_back(count - sent);
+                self.later.push_front(call);
+                return Err(long(bytes));
+            }
             self.ahead.push_back(call);
         }
         Ok(())
@@ -348,8 +347,8 @@ impl Calls<'_> {
 
     /// Lets more come together, if the process has enough to do meanwhile.
     fn rest(&mut self) {
-        let rest = self.work_ahead() / 2;
-        if rest >= REST && !self.kept.link.has_more() {
+        let rest = self.took * self.ahead.len() as u32 / 2;
+        if rest >= REST && self.took <= SHORT && !self.kept.link.has_more() {
             self.rests_until = Some(Instant::now() + rest.min(LONGEST_REST));
         }
     }

@@ -195,11 +195,16 @@ impl Driver {
     async fn step(&mut self) -> Option<String> {
         tokio::select! {
             notice = self.notices.recv() => match notice {
-                Some(notice) => self.take(notice),
+                Some(notice) => self.take_all(notice),
                 None => return Some(why_closed(self.session.clone()).await),
             },
-            Some(told) = self.heard.recv() => self.hear(told),
-            Some(ended) = self.tries.join_next(), if !self.tries.is_empty() => self.ended(ended),
+            Some(told) = self.heard.recv() => self.hear_all(told),
+            Some(ended) = self.tries.join_next(), if !self.tries.is_empty() => {
+                self.ended(ended);
+                while let Some(ended) = self.tries.try_join_next() {
+                    self.ended(ended);
+                }
+            }
             word = self.words.recv() => match word {
                 Some(word) => self.told(word),
                 None => return Some("its program has dropped it".to_owned()),
@@ -234,6 +239,25 @@ impl Driver {
         let (queues, resources) = (settings.queues.clone(), settings.resources.clone());
         let request = Request::Offer { queues, slots, resources, ahead, full: self.pause.said() };
         self.offering = Some(Box::pin(async move { session.ask(request).await }));
+    }
+
+    /// Takes a notice and those that have come with it: to look at all else in between takes longer
+    /// than to take one.
+    fn take_all(&mut self, first: Notice) {
+        self.take(first);
+        for _ in 0..TOLD {
+            let Ok(notice) = self.notices.try_recv() else { break };
+            self.take(notice);
+        }
+    }
+
+    /// Hears what a lane tells, and what has come with it.
+    fn hear_all(&mut self, first: Told) {
+        self.hear(first);
+        for _ in 0..TOLD {
+            let Ok(told) = self.heard.try_recv() else { break };
+            self.hear(told);
+        }
     }
 
     fn take(&mut self, notice: Notice) {
