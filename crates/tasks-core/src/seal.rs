@@ -7,7 +7,7 @@
 //!
 //! | bytes | field |
 //! |---|---|
-//! | 8 | [`MARK`] |
+//! | 8 | a mark: `\xffsealed\x01` |
 //! | 28 | head: `data`, and a random nonce with the key's id |
 //! | n | sealed: two bytes, the length of what it is about, little endian; that; the data |
 //! | 16 | tag |
