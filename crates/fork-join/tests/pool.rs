@@ -9,6 +9,8 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use programs::{Ours, count, fibonacci, placements, run};
+use tidings_applications::homology::proteins::Proteins;
+use tidings_applications::tce::Contraction;
 use tidings_applications::uts::trees::named;
 use tidings_applications::{Application, fibonacci as numbers, in_order, queens::Queens};
 use tidings_fork_join::{Pool, for_each, is_bare, join, scope};
@@ -32,6 +34,13 @@ fn applications_come_to_the_same_as_in_order() {
     same_as_in_order(&numbers::Fibonacci(18));
     same_as_in_order(&Queens::new(8).expect("a board"));
     same_as_in_order(&named("T5").expect("a tree").tree);
+}
+
+/// Sums of integers, which wrap: the same bit by bit whatever ran where.
+#[test]
+fn checksums_are_those_of_one_thread() {
+    same_as_in_order(&Contraction::new(3, 2, 3));
+    same_as_in_order(&Proteins::new(24, 5));
 }
 
 #[test]
