@@ -3,8 +3,6 @@
 //! Each row is an iteration of a run of `tidings-steal-sim`, a function of its arguments: the same
 //! on any machine.
 
-mod persistence;
-
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -17,7 +15,7 @@ use tidings_steal::victims::BackOff;
 use tidings_steal::{Config, Selection, config};
 use tidings_steal_sim::programs::listed::{Listed, like_scf, scf, tce};
 use tidings_steal_sim::programs::trees::Search;
-use tidings_steal_sim::{Iteration, Setting, run};
+use tidings_steal_sim::{Iteration, Setting, persistence, run};
 use tidings_studies::table::{self, Made};
 
 /// A request and its answer, with what handling them takes.

@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | `program` | `like` (made, like SCF), `scf-line`, `scf-box` (64 atoms), `tce`, or a tree as `T1` | `like` |
 //! | `order` | of lists: `list`, or tasks that divide it, `help-first` or `work-first` | `list` |
-//! | `policy` | `random`, `nearest`, `lifelines`, `known` | `known` |
+//! | `policy` | `random`, `nearest`, `lifelines`, `known`; `persistence`: a balancer before it | `known` |
 //! | `workers`, `seed`, `iterations` | numbers | 1024, 1, 1 |
 //! | `tasks`, `mean_us` | of `like`: tasks a worker, and what one takes on average | 1000, 4400 |
 //! | `node_us` | of trees: what a node takes | 20 |
@@ -37,10 +37,13 @@ use tidings_steal::{Config, Script, Selection, config};
 use tidings_steal_sim::programs::divided::{Divided, Order};
 use tidings_steal_sim::programs::listed::{Listed, like_scf, scf, tce};
 use tidings_steal_sim::programs::trees::Search;
-use tidings_steal_sim::{Iteration, Setting, run};
+use tidings_steal_sim::{Iteration, Setting, persistence, run};
 
 /// A request and its answer, with what handling them takes.
 const ROUND_TRIP_US: u64 = 22;
+
+/// The policy that begins an iteration with what a balancer makes of the last.
+const PERSISTENCE: &str = "persistence";
 
 struct Arguments(BTreeMap<String, String>);
 
@@ -61,8 +64,10 @@ fn selection(policy: &str) -> Result<Selection, String> {
         "random" => Ok(config::random(ROUND_TRIP_US)),
         "nearest" => Ok(Selection::Nearest(back_off)),
         "lifelines" => Ok(config::lifelines()),
-        "known" => Ok(config::known(ROUND_TRIP_US)),
-        other => Err(format!("policy={other}: say random, nearest, lifelines or known")),
+        "known" | PERSISTENCE => Ok(config::known(ROUND_TRIP_US)),
+        other => {
+            Err(format!("policy={other}: say random, nearest, lifelines, known or {PERSISTENCE}"))
+        }
     }
 }
 
@@ -72,7 +77,8 @@ fn setting(arguments: &Arguments, policy: &str) -> Result<Setting, String> {
     if arguments.text("half", "work") == "count" {
         config.sharing.half = Half::Count;
     }
-    let unit_us = arguments.number("unit_us", if policy == "known" { 10_000 } else { 0 })?;
+    let has_board = ["known", PERSISTENCE].contains(&policy);
+    let unit_us = arguments.number("unit_us", if has_board { 10_000 } else { 0 })?;
     let setting = Setting::new(arguments.number("workers", 1024)?, config, 0);
     Ok(Setting {
         seed: arguments.number("seed", 1)?,
@@ -103,12 +109,20 @@ fn costs(
     }))
 }
 
+/// An iteration, and how many tasks a balancer moved before it.
+type Report = (Iteration, usize);
+
+fn unbalanced(iterations: Vec<Iteration>) -> Vec<Report> {
+    iterations.into_iter().map(|iteration| (iteration, 0)).collect()
+}
+
 /// The iterations of a list, and how much its blocks differ.
 fn iterate(
     costs: Vec<u64>,
     arguments: &Arguments,
     setting: &Setting,
-) -> Result<(Vec<Iteration>, f64), String> {
+    balances: bool,
+) -> Result<(Vec<Report>, f64), String> {
     let (noise, drift) = (arguments.number("noise", 0.1)?, arguments.number("drift", 0.01)?);
     let order = arguments.text("order", "list");
     let policy = match order.as_str() {
@@ -121,8 +135,10 @@ fn iterate(
     let mut list = Listed::in_blocks(costs, setting.workers).changing(noise, drift);
     let imbalance = list.imbalance();
     let iterations = match divided {
-        Some(mut divided) => run(setting, &mut divided),
-        None => run(setting, &mut list),
+        Some(_) if balances => return Err(format!("policy={PERSISTENCE} is for order=list")),
+        None if balances => persistence::iterations(setting, list),
+        Some(mut divided) => unbalanced(run(setting, &mut divided)),
+        None => unbalanced(run(setting, &mut list)),
     };
     Ok((iterations, imbalance))
 }
@@ -140,18 +156,21 @@ fn simulate(arguments: &Arguments) -> Result<(), String> {
     let traced = mix(program.bytes().fold(0, |sum, byte| mix(sum ^ u64::from(byte))));
     let setting = Setting { scripts: scripts(arguments, &setting, traced)?, ..setting };
     let costs = costs(&program, arguments, &setting)?;
+    let balances = policy == PERSISTENCE;
     let (iterations, imbalance) = if let Some(costs) = costs {
-        iterate(costs, arguments, &setting)?
+        iterate(costs, arguments, &setting, balances)?
+    } else if balances {
+        return Err(format!("policy={PERSISTENCE} is for lists: {program} has none"));
     } else {
         let tree = named(&program).ok_or(format!("program={program} is unknown"))?;
         let node_us: i64 = arguments.number("node_us", 20)?;
         let mut search = Search::new(tree.tree, 1000 * node_us);
-        (run(&setting, &mut search), f64::from(setting.workers))
+        (unbalanced(run(&setting, &mut search)), f64::from(setting.workers))
     };
-    if let Some(diverged) = iterations.first().and_then(|first| first.diverged) {
+    if let Some(diverged) = iterations.first().and_then(|(first, _)| first.diverged) {
         return Err(diverged.to_string());
     }
-    if let (Some(path), Some(first)) = (arguments.0.get("trace"), iterations.first()) {
+    if let (Some(path), Some((first, _))) = (arguments.0.get("trace"), iterations.first()) {
         let file = File { program: traced, traces: first.traces.clone() };
         fs::write(path, file.encode()).map_err(|error| format!("trace={path}: {error}"))?;
     }
@@ -167,12 +186,12 @@ fn print(
     setting: &Setting,
     imbalance: f64,
     number: u32,
-    iteration: &Iteration,
+    (iteration, balanced): &Report,
 ) {
     println!(
         "{{\"program\":\"{program}\",\"policy\":\"{policy}\",\"workers\":{},\"seed\":{},\
          \"unit_ns\":{},\"slow_one_in\":{},\"retain\":{},\"imbalance\":{imbalance:.3},\
-         \"iteration\":{number},{}}}",
+         \"iteration\":{number},\"balanced\":{balanced},{}}}",
         setting.workers,
         setting.seed,
         setting.unit_ns,

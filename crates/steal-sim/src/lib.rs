@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`setting`] | the machine: latency, bytes, speeds, unit of gossip, deaths |
 //! | [`programs`] | SCF, TCE, UTS, and random programs with finishes |
+//! | [`persistence`] | iterations whose tasks a balancer assigns by what they took before |
 //! | [`board`] | what each worker knows of each other, with its age |
 //! | [`simulation`] | the run |
 //! | [`report`] | what is recorded of each iteration |
@@ -16,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 pub mod board;
+pub mod persistence;
 pub mod programs;
 pub mod recovery;
 pub mod report;

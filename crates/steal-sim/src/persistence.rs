@@ -1,10 +1,11 @@
-//! Iterations that begin with what the hierarchical balancer makes of the costs of the last.
+//! Persistence: iterations that begin with what the hierarchical balancer makes of the costs of the
+//! last.
 
+use crate::programs::Program;
+use crate::programs::listed::Listed;
+use crate::{Iteration as Report, Setting, run};
 use tidings_steal::balance::{Hierarchy, hierarchical};
 use tidings_steal::{Done, Frame};
-use tidings_steal_sim::programs::Program;
-use tidings_steal_sim::programs::listed::Listed;
-use tidings_steal_sim::{Iteration as Report, Setting, run};
 
 /// Costs are in nanoseconds: a millisecond a bin.
 const HIERARCHY: Hierarchy = Hierarchy { bin: 1_000_000, ..Hierarchy::PAPER };
@@ -54,7 +55,7 @@ fn balanced(list: Listed, iteration: u32, workers: u32) -> (Listed, usize) {
 
 /// All iterations, each with how many tasks were moved before it: the first begins with what the
 /// program gives.
-pub(super) fn iterations(setting: &Setting, list: Listed) -> Vec<(Report, usize)> {
+pub fn iterations(setting: &Setting, list: Listed) -> Vec<(Report, usize)> {
     let (mut list, mut rows) = (list, Vec::new());
     for number in 0..setting.iterations {
         let mut balanced_tasks = 0;
