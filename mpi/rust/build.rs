@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 10] = [
     "tidings_steal_mpi.c",
     "errors.c",
     "enter.c",
@@ -13,6 +13,7 @@ const SOURCES: [&str; 9] = [
     "mail.c",
     "bell.c",
     "shelf.c",
+    "places.c",
     "deaths.c",
 ];
 

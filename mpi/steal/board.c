@@ -91,7 +91,7 @@ bool board_open(Board *board, Mail *mail, uint64_t unit_us, uint64_t seed, doubl
     board->message = malloc(board->room);
     board->said = calloc((size_t)mail->ranks, sizeof *board->said);
     board->transport = (TidingsTransport){ board, now_us, send, receive };
-    board->shown = (TidingsStealBoard){ board, entry };
+    board->shown = (TidingsStealBoard){ .user = board, .entry = entry };
     return board->message && board->said &&
            !tidings_node_new(&config, &board->node, NULL, 0);
 }

@@ -7,6 +7,7 @@
 #include "board.h"
 #include "enter.h"
 #include "mail.h"
+#include "places.h"
 #include "shelf.h"
 #include "tidings_steal_mpi.h"
 
@@ -34,6 +35,7 @@ struct TidingsSteal {
     Mail mail;
     Board board; /* empty where it is not used */
     Shelf shelf; /* the same */
+    Places places; /* the same */
     TidingsStealWorker *worker;
     TidingsStealOptions options;
     double origin_s, poll_s; /* between two looks for messages while tasks run */
@@ -53,6 +55,10 @@ struct TidingsSteal {
 
 /* Takes in messages until the task that runs may spawn or end, where a phase runs again. */
 void tidings_steal_hold(TidingsSteal *steal);
+
+/* What a rank did in a phase: the difference of counters. */
+TidingsStealCounters tidings_steal_since(const TidingsStealCounters *before,
+                                         const TidingsStealCounters *now);
 
 /* Says of which phase a status is, and what it means; the status. */
 int errors_tell(TidingsStealError *error, int status, const char *name);

@@ -25,8 +25,9 @@
 /* How long it sleeps then: who sends to it waits for half of it. */
 #define NAP_NS 50000
 
-/* SMPI copies what is shorter, and who sends it does not wait (smpi/send-is-detached-thresh). */
-#define SIMULATED_COPY_BYTES 65536
+/* Messages on their way beyond twice those that were so at the last look, before it is looked again
+ * which have gone: so all looks together are two a message at most. */
+#define KEPT 16
 
 /* Posts a receive, unless deaths are survived: one of any rank would fail at each death. There are
  * two, which take turns, so that a message stays while the next one comes. */
@@ -55,6 +56,7 @@ bool mail_open(Mail *mail, MPI_Comm comm)
     mail->dead = calloc((size_t)mail->ranks, sizeof *mail->dead);
     mail->known = calloc((size_t)mail->ranks, sizeof *mail->known);
     mail->survives = deaths_are_survived();
+    mail->clear_at = KEPT;
     /* All have to, also where one has no memory. */
     bool has_bell = bell_open(&mail->bell, comm);
     return has_bell && mail->sent && mail->dead && mail->known && post(mail);
@@ -77,11 +79,13 @@ static bool make_room(Mail *mail)
     if (requests) mail->requests = requests;
     void **outgoing = realloc(mail->outgoing, (size_t)room * sizeof *outgoing);
     if (outgoing) mail->outgoing = outgoing;
+    BellRung *rung = realloc(mail->rung, (size_t)room * sizeof *rung);
+    if (rung) mail->rung = rung;
     int *done = realloc(mail->done, (size_t)room * sizeof *done);
     if (done) mail->done = done;
     MPI_Status *statuses = realloc(mail->statuses, (size_t)room * sizeof *statuses);
     if (statuses) mail->statuses = statuses;
-    if (!requests || !outgoing || !done || !statuses) return false;
+    if (!requests || !outgoing || !rung || !done || !statuses) return false;
     mail->room = room;
     return true;
 }
@@ -97,14 +101,35 @@ static bool all_excused(Mail *mail, int error, int count)
     return true;
 }
 
-/* Frees what MPI has sent, and keeps the others together. */
-static bool clear_away(Mail *mail)
+/* Finds which messages MPI has sent; how many, -1 if it has failed. */
+static int find_done(Mail *mail)
 {
     int count = 0;
     int error =
         MPI_Testsome(mail->pending, mail->requests, &count, mail->done, mail->statuses);
-    if (!all_excused(mail, error, count)) return false;
-    if (count <= 0 || count == MPI_UNDEFINED) return true;
+    if (!all_excused(mail, error, count)) return -1;
+    return count == MPI_UNDEFINED ? 0 : count;
+}
+
+/* The same on a simulated machine. SimGrid (3.32) keeps a list of what each rank sends and gets,
+ * and takes from it what the rank has waited for, not what a test has found: then each wait would
+ * search all messages of the run. So what is known to have been taken in is waited for. */
+static int wait_for_taken(Mail *mail)
+{
+    int count = 0;
+    for (int i = 0; i < mail->pending; i++) {
+        if (!bell_was_taken(&mail->bell, &mail->rung[i])) continue;
+        if (MPI_Wait(&mail->requests[i], MPI_STATUS_IGNORE)) return -1;
+        mail->done[count++] = i;
+    }
+    return count;
+}
+
+/* Frees what has been sent, and keeps the others together. */
+static bool clear_away(Mail *mail)
+{
+    int count = bell_is_simulated() ? wait_for_taken(mail) : find_done(mail);
+    if (count < 0) return false;
     for (int i = 0; i < count; i++) {
         free(mail->outgoing[mail->done[i]]);
         mail->outgoing[mail->done[i]] = NULL;
@@ -113,28 +138,28 @@ static bool clear_away(Mail *mail)
     for (int i = 0; i < mail->pending; i++) {
         if (!mail->outgoing[i]) continue;
         mail->outgoing[kept] = mail->outgoing[i];
+        mail->rung[kept] = mail->rung[i];
         mail->requests[kept++] = mail->requests[i];
     }
     mail->pending = kept;
+    mail->clear_at = 2 * kept + KEPT;
     return true;
 }
 
-/* Sends a copy of these bytes under a tag. To look after each that is on its way takes SMPI as long
- * as to send one, so there none is kept that does not have to be. */
-static bool send_copy(Mail *mail, int tag, int to, const void *message, size_t bytes)
+/* Sends a copy of these bytes under a tag. */
+static bool send_copy(Mail *mail, int tag, BellRung rung, const void *message, size_t bytes)
 {
-    if (bell_is_simulated() && bytes < SIMULATED_COPY_BYTES)
-        return !MPI_Send(message, (int)bytes, MPI_BYTE, to, tag, mail->comm);
     if (!make_room(mail)) return false;
     void *copy = malloc(bytes ? bytes : 1);
     if (!copy) return false;
     memcpy(copy, message, bytes);
     MPI_Request *request = &mail->requests[mail->pending];
-    int error = MPI_Isend(copy, (int)bytes, MPI_BYTE, to, tag, mail->comm, request);
+    int error = MPI_Isend(copy, (int)bytes, MPI_BYTE, rung.to, tag, mail->comm, request);
     if (error) {
         free(copy);
         return excused(mail, error);
     }
+    mail->rung[mail->pending] = rung;
     mail->outgoing[mail->pending++] = copy;
     return true;
 }
@@ -143,11 +168,11 @@ bool mail_send(Mail *mail, MailKind kind, int to, const void *message, size_t by
 {
     if (!bytes || bytes > INT_MAX || to < 0 || to >= mail->ranks) return false;
     if (mail->dead[to]) return true;
-    if (mail->pending >= 16 && !clear_away(mail)) return false;
-    bell_ring(&mail->bell, kind, to);
+    if (mail->pending >= mail->clear_at && !clear_away(mail)) return false;
+    BellRung rung = bell_ring(&mail->bell, kind, to);
     bool is_large = kind == MAIL_TASKS && mail->is_posted && bytes > POSTED_BYTES;
-    if (!send_copy(mail, is_large ? MAIL_LARGE : (int)kind, to, message, bytes)) return false;
-    if (is_large && !send_copy(mail, MAIL_TASKS, to, message, 0)) return false;
+    if (!send_copy(mail, is_large ? MAIL_LARGE : (int)kind, rung, message, bytes)) return false;
+    if (is_large && !send_copy(mail, MAIL_TASKS, rung, message, 0)) return false;
     mail->sent[to]++;
     mail->messages++;
     mail->bytes += bytes;
@@ -182,16 +207,30 @@ static MailLook take(Mail *mail, MPI_Status *status, int *from, const uint8_t **
     return MAIL_ONE;
 }
 
+/* Whether something has come where a receive is posted. A simulated rank, which knows that it is on
+ * its way, waits for it, for the reason that `wait_for_taken` has. */
+static bool has_come(Mail *mail, MPI_Status *status, bool *has_failed)
+{
+    int is_there = true;
+    if (mail->has_come)
+        *status = mail->came;
+    else if (bell_is_simulated())
+        *has_failed = MPI_Wait(&mail->posted[mail->turn], status);
+    else
+        *has_failed = MPI_Test(&mail->posted[mail->turn], &is_there, status);
+    mail->has_come = false;
+    return is_there && !*has_failed;
+}
+
 /* The same where a receive is posted: what it has got, or after an empty message what that stands
  * for. */
 static MailLook look_at_posted(Mail *mail, int *from, const uint8_t **message, size_t *bytes)
 {
-    MPI_Status status = mail->came;
-    int is_there = mail->has_come, count = 0;
-    mail->has_come = false;
-    if (!is_there && MPI_Test(&mail->posted[mail->turn], &is_there, &status)) return MAIL_FAILED;
-    if (!is_there) return MAIL_NONE;
-    bell_taken(&mail->bell, MAIL_TASKS);
+    MPI_Status status;
+    int count = 0;
+    bool has_failed = false;
+    if (!has_come(mail, &status, &has_failed)) return has_failed ? MAIL_FAILED : MAIL_NONE;
+    bell_taken(&mail->bell, MAIL_TASKS, status.MPI_SOURCE);
     *message = mail->posted_room[mail->turn];
     mail->turn = !mail->turn;
     if (MPI_Start(&mail->posted[mail->turn])) return MAIL_FAILED;
@@ -218,7 +257,7 @@ MailLook mail_look(Mail *mail, MailKind kind, int *from, const uint8_t **message
     if (error) return excused(mail, error) ? MAIL_NONE : MAIL_FAILED;
     if (!is_there) return MAIL_NONE;
     MailLook look = take(mail, &status, from, message, bytes);
-    if (look == MAIL_ONE) bell_taken(&mail->bell, kind);
+    if (look == MAIL_ONE) bell_taken(&mail->bell, kind, *from);
     return look;
 }
 
@@ -276,9 +315,11 @@ static void empty(Mail *mail)
         int from;
         const uint8_t *message;
         size_t bytes;
-        if (mail_look(mail, MAIL_TASKS, &from, &message, &bytes) == MAIL_FAILED ||
-            mail_look(mail, MAIL_GOSSIP, &from, &message, &bytes) == MAIL_FAILED)
-            return;
+        MailLook of_tasks = mail_look(mail, MAIL_TASKS, &from, &message, &bytes);
+        MailLook of_gossip = mail_look(mail, MAIL_GOSSIP, &from, &message, &bytes);
+        if (of_tasks == MAIL_FAILED || of_gossip == MAIL_FAILED) return;
+        /* On a simulated machine a look may take no time, in which nothing comes. */
+        if (of_tasks == MAIL_NONE && of_gossip == MAIL_NONE) mail_await(mail, 0, 0);
     }
     MPI_Waitall(mail->pending, mail->requests, MPI_STATUSES_IGNORE);
     for (int i = 0; i < mail->pending; i++)
@@ -312,6 +353,7 @@ void mail_close(Mail *mail, bool all)
     /* What MPI may still read from stays allocated. */
     free(mail->requests);
     free(mail->outgoing);
+    free(mail->rung);
     free(mail->done);
     free(mail->statuses);
     free(mail->sent);

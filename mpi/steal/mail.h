@@ -19,9 +19,10 @@ typedef struct Mail {
     /* Messages on their way: what MPI still reads from. */
     MPI_Request *requests;
     void **outgoing;
+    BellRung *rung;
     int *done;
     MPI_Status *statuses;
-    int pending, room;
+    int pending, room, clear_at; /* where it is looked which have gone */
     /* Messages sent to each rank, and received from all, since it was opened. */
     long long *sent, received;
     uint8_t *incoming;

@@ -1,10 +1,10 @@
 /*
  * An application of work stealing on the ranks of an MPI program: what it found, and what each
  * iteration took.
- * usage: mpirun -n RANKS tidings-mpi-steal APPLICATION [--selection random|lifelines|known]
- *        [--iterations N] [--retain] [--one-sided] [--half work|count] [--poll-us N] [--seed N]
- *        [--check] [--model] [--task-ns N] [--unit-us N] [--trace FILE] [--replay FILE]
- *        [--slow-us N] [--kill RANK,TASKS]...
+ * usage: mpirun -n RANKS tidings-mpi-steal APPLICATION
+ *        [--selection random|lifelines|known|nearest] [--iterations N] [--retain] [--one-sided]
+ *        [--half work|count] [--poll-us N] [--seed N] [--check] [--model] [--task-ns N]
+ *        [--unit-us N] [--trace FILE] [--replay FILE] [--slow-us N] [--kill RANK,TASKS]...
  * On a simulated machine a task takes --task-ns and does what it does. With --model, tasks whose
  * work is predicted take that time instead and find nothing, so that a thousand ranks fit into
  * one process. With --kill a rank kills itself when it has run so many tasks. APPLICATION is a
@@ -34,6 +34,7 @@ typedef struct Run {
     Kill kill;
     bool check, model;
     double slow_s; /* that each of this rank's tasks takes longer */
+    double owed_s; /* of simulated time, to be spent with what comes next */
     uint64_t order;
     double task_s; /* that a simulated machine takes for a task whose work nobody predicts */
     TidingsApplication *application;
@@ -48,7 +49,7 @@ static void usage(const char *what)
 {
     fprintf(stderr,
             "tidings-mpi-steal: %s\n"
-            "usage: tidings-mpi-steal APPLICATION [--selection random|lifelines|known] "
+            "usage: tidings-mpi-steal APPLICATION [--selection random|lifelines|known|nearest] "
             "[--iterations N] [--retain] [--one-sided] [--half work|count] [--poll-us N] "
             "[--seed N] [--check] [--model] [--task-ns N] [--unit-us N] [--trace FILE] "
             "[--replay FILE] [--slow-us N] [--kill RANK,TASKS]...\n",
@@ -66,7 +67,8 @@ static int place(const char *word, const char *const *words)
 /* Takes an option with a value. */
 static bool take(Run *run, const char *option, const char *value)
 {
-    static const char *const selections[] = { "random", "lifelines", "known", NULL };
+    static const char *const selections[] = { "random", "lifelines", "known", "nearest",
+                                              NULL };
     static const char *const halves[] = { "work", "count", NULL };
     long taken;
     int at;
@@ -141,6 +143,18 @@ static void note_order(Run *run, const uint8_t *task, size_t bytes)
     run->order = (run->order ^ bytes) * 1099511628211u;
 }
 
+/* Time that a model spends at once: a shorter one would be an event of the simulator as others. */
+#define SHORT_S 20e-6
+
+/* Spends simulated time. In a model what is short is spent with what comes next. */
+static void spend(Run *run, double seconds)
+{
+    run->owed_s += seconds;
+    if (run->model && run->owed_s < SHORT_S) return;
+    machine_work(run->owed_s);
+    run->owed_s = 0;
+}
+
 /* Takes a while. */
 static void linger(double seconds)
 {
@@ -158,8 +172,8 @@ static void body(TidingsStealTasks *tasks, void *user)
     if (run->slow_s > 0) linger(run->slow_s);
     double predicted_s = 1e-9 * (double)tidings_steal_predicted_ns(tasks);
     kills_count(&run->kill);
-    if (run->model && predicted_s > 0) return machine_work(predicted_s);
-    if (machine_simulated()) machine_work(run->task_s);
+    if (run->model && predicted_s > 0) return spend(run, predicted_s);
+    if (machine_simulated()) spend(run, run->task_s);
     if (!tidings_application_run(run->application, task, bytes, spawn, tasks))
         MPI_Abort(MPI_COMM_WORLD, 3);
 }

@@ -6,7 +6,10 @@
  * at its tasks when it is asked. Printed are medians of all steals and of all exchanges, and the
  * median and the quartiles of the repetitions' ratios of such medians: of steals by messages, and
  * of those from a window (shelf.h), all three in each repetition.
+ * No repetition begins after SECONDS, 60 if they are not said: where others use the processors each
+ * message waits for its turn of one, and all may take a hundred times as long.
  * usage: mpirun -n 2 tidings-mpi-steal-rate [BYTES OF A TASK] [REPETITIONS] [NS OF A TASK]
+ *        [SECONDS]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +40,7 @@ typedef struct Rate {
     uint16_t wait, work;
     int rank, repetitions;
     size_t bytes;
-    double task_s;
+    double task_s, limit_s;
 } Rate;
 
 static void spend(double seconds)
@@ -113,17 +116,25 @@ static void print_ratio(const char *name, double *ratios, int count)
            quartile(ratios, count, 1), quartile(ratios, count, 3));
 }
 
+/* Whether another repetition begins, of which there is one in any case: rank 1 says it. */
+static bool goes_on(const Rate *rate, double began_s, int at)
+{
+    int goes = at < rate->repetitions && (!at || MPI_Wtime() - began_s < rate->limit_s);
+    MPI_Bcast(&goes, 1, MPI_INT, 1, MPI_COMM_WORLD);
+    return goes;
+}
+
 static void measure(Rate *rate)
 {
     static double stolen_s[FORMS][MOST * PHASES], exchanged_s[FORMS * MOST * ROUNDS];
     static Measured all;
-    int count = rate->repetitions;
+    int count = 0;
     all.exchanges = (Sample){ exchanged_s, 0 };
     for (int form = 0; form < FORMS; form++)
         all.steals[form] = (Sample){ stolen_s[form], 0 };
-    for (int at = 0; at < count; at++) {
-        double by_messages_s = repeat(rate, MESSAGES, &all, at);
-        all.of_forms[at] = repeat(rate, WINDOW, &all, at) / by_messages_s;
+    for (double began_s = MPI_Wtime(); goes_on(rate, began_s, count); count++) {
+        double by_messages_s = repeat(rate, MESSAGES, &all, count);
+        all.of_forms[count] = repeat(rate, WINDOW, &all, count) / by_messages_s;
     }
     if (rate->rank != 1) return;
     printf("{\"task_bytes\":%zu,\"task_ns\":%.0f,\"answer_bytes\":%.0f,\"steals\":%d,"
@@ -141,7 +152,7 @@ static void measure(Rate *rate)
 
 int main(int count, char **words)
 {
-    Rate rate = { .repetitions = 31 };
+    Rate rate = { .repetitions = 31, .limit_s = 60 };
     TidingsStealError error;
     int provided, ranks;
     MPI_Init_thread(&count, &words, MPI_THREAD_FUNNELED, &provided);
@@ -150,9 +161,11 @@ int main(int count, char **words)
     if (count > 1) rate.bytes = (size_t)atoi(words[1]);
     if (count > 2) rate.repetitions = atoi(words[2]);
     if (count > 3) rate.task_s = 1e-9 * atoi(words[3]);
+    if (count > 4) rate.limit_s = atoi(words[4]);
     if (ranks != 2 || rate.bytes > 4096 || rate.repetitions < 1 || rate.repetitions > MOST) {
         if (!rate.rank)
-            fprintf(stderr, "usage: mpirun -n 2 tidings-mpi-steal-rate [BYTES] [N] [NS]\n");
+            fprintf(stderr,
+                    "usage: mpirun -n 2 tidings-mpi-steal-rate [BYTES] [N] [NS] [SECONDS]\n");
         MPI_Finalize();
         return 2;
     }

@@ -82,3 +82,18 @@ int tidings_steal_finish_first(TidingsStealTasks *tasks, const TidingsStealTask 
 {
     return end_step(tasks, tidings_steal_worker_finish_first, body, step, state, bytes);
 }
+
+TidingsStealCounters tidings_steal_since(const TidingsStealCounters *before,
+                                         const TidingsStealCounters *now)
+{
+    return (TidingsStealCounters){
+        .executed = now->executed - before->executed,
+        .spawned = now->spawned - before->spawned,
+        .attempts = now->attempts - before->attempts,
+        .steals = now->steals - before->steals,
+        .refused = now->refused - before->refused,
+        .pushed = now->pushed - before->pushed,
+        .tasks_in = now->tasks_in - before->tasks_in,
+        .lifelines = now->lifelines - before->lifelines,
+    };
+}

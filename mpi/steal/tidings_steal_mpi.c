@@ -174,7 +174,8 @@ static bool take_task(TidingsSteal *steal, double now_s, TidingsStealTask *task)
     Board *board = &steal->board;
     board->at_us = microseconds(steal, now_s);
     return tidings_steal_worker_next(steal->worker, board->at_us,
-                                     board->node ? &board->shown : NULL, task);
+                                     board->node ? &board->shown : places_shown(&steal->places),
+                                     task);
 }
 
 /* Runs tasks for a while, and looks for messages in between; whether there were any tasks. */
@@ -295,22 +296,6 @@ static int begin(TidingsSteal *steal, const char *name)
     return status;
 }
 
-/* What this rank did in the phase: the difference of counters. */
-static TidingsStealCounters since(const TidingsStealCounters *before,
-                                  const TidingsStealCounters *now)
-{
-    return (TidingsStealCounters){
-        .executed = now->executed - before->executed,
-        .spawned = now->spawned - before->spawned,
-        .attempts = now->attempts - before->attempts,
-        .steals = now->steals - before->steals,
-        .refused = now->refused - before->refused,
-        .pushed = now->pushed - before->pushed,
-        .tasks_in = now->tasks_in - before->tasks_in,
-        .lifelines = now->lifelines - before->lifelines,
-    };
-}
-
 /* Ends all phases. That phases differ all ranks know, and can close together. */
 static int fail(TidingsSteal *steal, int status)
 {
@@ -342,7 +327,7 @@ static int whole_phase(TidingsSteal *steal, const char *name)
     if (!is_end) leave_phase(&all, 0);
     steal->is_within = steal->is_again = false;
     tidings_steal_worker_counters(steal->worker, &after);
-    steal->phase.counters = since(&before, &after);
+    steal->phase.counters = tidings_steal_since(&before, &after);
     steal->phase.seconds = MPI_Wtime() - began_s;
     steal->phase.messages = steal->mail.messages - messages;
     steal->phase.bytes = steal->mail.bytes - bytes;
@@ -404,6 +389,13 @@ static bool make_shelf(TidingsSteal *steal)
     return !is_wanted || shelf_open(&steal->shelf, steal->mail.comm);
 }
 
+/* Where ranks are, where victims are selected by that. */
+static bool make_places(TidingsSteal *steal)
+{
+    bool is_wanted = steal->options.selection == TIDINGS_STEAL_SELECTION_NEAREST;
+    return !is_wanted || places_open(&steal->places, steal->mail.comm);
+}
+
 /* How long a busy rank runs tasks between two looks for messages, in seconds. */
 static double poll_s(TidingsSteal *steal)
 {
@@ -416,6 +408,7 @@ static void discard(TidingsSteal *steal, bool all)
 {
     tidings_steal_worker_free(steal->worker);
     board_close(&steal->board);
+    places_close(&steal->places);
     if (all) shelf_close(&steal->shelf);
     mail_close(&steal->mail, all);
     free(steal);
@@ -437,7 +430,8 @@ int tidings_steal_open(MPI_Comm comm, const TidingsStealOptions *options, Tiding
         status = mail_open(&made->mail, own) ? make_worker(made) : TIDINGS_STEAL_MEMORY;
         made->poll_s = poll_s(made);
         if (!status) status = make_board(made);
-        if (!make_shelf(made)) status = TIDINGS_STEAL_MEMORY;
+        bool has_shelf = make_shelf(made), has_places = make_places(made);
+        if (!has_shelf || !has_places) status = TIDINGS_STEAL_MEMORY;
     }
     MPI_Allreduce(&status, &worst, 1, MPI_INT, MPI_MAX, own);
     if (!worst) {

@@ -15,6 +15,7 @@ module tidings_steal
   integer(c_int32_t), parameter :: TIDINGS_STEAL_RANDOM = 0
   integer(c_int32_t), parameter :: TIDINGS_STEAL_LIFELINES = 1
   integer(c_int32_t), parameter :: TIDINGS_STEAL_KNOWN = 2
+  integer(c_int32_t), parameter :: TIDINGS_STEAL_NEAREST = 3
   integer(c_int32_t), parameter :: TIDINGS_STEAL_BY_WORK = 0
   integer(c_int32_t), parameter :: TIDINGS_STEAL_BY_COUNT = 1
   integer(c_int), parameter :: TIDINGS_STEAL_OK = 0

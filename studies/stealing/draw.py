@@ -161,10 +161,9 @@ def figure(table: Table) -> Figure:
 def of_ranks(table: Table) -> dict[str, str]:
     """Return the page's table of ranks with real messages."""
     lines = []
-    for network, ranks in table.distinct("network", "ranks"):
-        for policy in POLICIES:
-            own = table.where(network=network, ranks=ranks, victims=policy)
-            lines.append([network, f"{int(ranks):,}", policy, *counts(own)])
+    for network, ranks, policy in table.distinct("network", "ranks", "victims"):
+        own = table.where(network=network, ranks=ranks, victims=policy)
+        lines.append([network, f"{int(ranks):,}", policy, *counts(own)])
     return {"ranks": markdown(["network", "ranks", *HEADS], lines)}
 
 

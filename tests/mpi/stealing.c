@@ -18,10 +18,12 @@ typedef struct Sum {
     const char *how;
 } Sum;
 
-static int rank, ranks;
+int rank, ranks;
 static bool is_well = true;
 
-static void expect(bool holds, const char *what)
+void near(void); /* in stealing_near.c */
+
+void expect(bool holds, const char *what)
 {
     if (holds) return;
     fprintf(stderr, "rank %d: %s\n", rank, what);
@@ -91,7 +93,7 @@ static void fibonacci_step(TidingsStealTasks *tasks, void *user)
 static void policies(void)
 {
     static const char *const hows[] = { "help-first", "work-first" };
-    for (int selection = 0; selection < 3; selection++) {
+    for (int selection = 0; selection < 4; selection++) {
         for (int how = 0; how < 2; how++) {
             TidingsStealOptions options = { .selection = (uint32_t)selection, .seed = 7 };
             TidingsSteal *steal = opened(&options);
@@ -470,7 +472,7 @@ static void waits(void)
     } else if (!rank) {
         expect_wait(&bell, 9, true, 2, "one sends");
         expect_wait(&bell, 9, true, 0, "it was not taken in yet");
-        bell_taken(&bell, MAIL_TASKS);
+        bell_taken(&bell, MAIL_TASKS, 1);
         expect_wait(&bell, 3, false, 3, "nobody sends again");
     }
     bell_close(&bell, MPI_COMM_WORLD);
@@ -484,8 +486,8 @@ int main(int count, char **words)
     } checks[] = { { "policies", policies }, { "finishes", finishes }, { "deep", deep },
                    { "retained", retained }, { "refused", refused },   { "alone", alone },
                    { "aborted", aborted },   { "arrays", arrays },     { "large", large },
-                   { "mourned", mourned },   { "waits", waits },
-                   { "shelves", shelves } };
+                   { "mourned", mourned },   { "waits", waits },       { "shelves", shelves },
+                   { "near", near } };
     int provided;
     MPI_Init_thread(&count, &words, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -60,7 +60,7 @@ impl Built {
 }
 
 /// What a program compiles.
-const LIBRARY: [&str; 11] = [
+const LIBRARY: [&str; 12] = [
     "tidings_steal_mpi.c",
     "tidings_steal_trace.c",
     "tidings_steal_array.c",
@@ -71,6 +71,7 @@ const LIBRARY: [&str; 11] = [
     "mail.c",
     "bell.c",
     "shelf.c",
+    "places.c",
     "deaths.c",
 ];
 
@@ -79,7 +80,8 @@ fn compile_checks(mpi: Mpi, folder: &Path) {
     compiler.args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]);
     compiler.arg("-Wno-stringop-overflow").current_dir(root());
     compiler.args(["-I", "mpi/steal", "-I", "crates/steal-ffi/include"]);
-    compiler.args(["-I", "crates/ffi/include", "tests/mpi/stealing.c"]);
+    compiler.args(["-I", "crates/ffi/include"]);
+    compiler.args(["tests/mpi/stealing.c", "tests/mpi/stealing_near.c"]);
     compiler.args(LIBRARY.map(in_steal));
     compiler.arg(programs().join("libtidings_steal_c.a"));
     done(compiler.args(["-lpthread", "-ldl", "-lm", "-o"]).arg(folder.join("checks")));
@@ -89,8 +91,8 @@ fn in_steal(name: &str) -> PathBuf {
     Path::new("mpi/steal").join(name)
 }
 
-const CHECKS: [&str; 8] =
-    ["policies", "finishes", "deep", "retained", "refused", "arrays", "large", "shelves"];
+const CHECKS: [&str; 9] =
+    ["policies", "finishes", "deep", "retained", "refused", "arrays", "large", "shelves", "near"];
 
 fn all_checks_hold(mpi: Mpi, ranks: &[usize]) {
     for &ranks in ranks {
@@ -219,7 +221,7 @@ fn applications_find_what_they_should() {
     assert_eq!(lines[0]["tasks"], 4_130_071);
     is_right(Mpi::Mpich, 3, "uts:T3 --half count");
     is_right(Mpi::Open, 3, "uts:T3 --one-sided --selection lifelines");
-    is_right(Mpi::Open, 2, "fib:21");
+    is_right(Mpi::Open, 2, "fib:21 --selection nearest");
     is_right(Mpi::Mpich, 4, "queens:10 --selection known");
     is_right(Mpi::Open, 3, "tce:3,2 --check");
     is_right(Mpi::Mpich, 2, "homology:24 --check");
@@ -448,10 +450,12 @@ fn a_task_that_aborts_ends_the_job() {
 fn a_steal_is_compared_with_a_message_and_its_answer() {
     let built = Built::of(Mpi::Mpich);
     let program = built.folder.path().join("tidings-mpi-steal-rate.mpich");
-    let text = done(built.launcher(2).arg(program).args(["16", "3"]));
+    // A thousand repetitions, of which none begins after no second but the first.
+    let text = done(built.launcher(2).arg(program).args(["16", "1000", "0", "0"]));
     let line: Value = serde_json::from_str(&text).expect("a line is JSON");
     assert!(line["ratio"].as_f64() > Some(0.0) && line["task_bytes"] == 16, "{line}");
     assert!(line["one_sided_to_messages"].as_f64() > Some(0.0), "{line}");
+    assert_eq!(line["repetitions"], 1, "{line}");
 }
 
 #[test]

@@ -101,6 +101,11 @@ typedef enum TidingsStealSelection {
      old, as lifelines.
      */
     TIDINGS_STEAL_SELECTION_KNOWN = 2,
+    /*
+     The nearest of some at random, of fewer after each refusal, as the board says how far they
+     are, with pauses that grow; without a board by their numbers.
+     */
+    TIDINGS_STEAL_SELECTION_NEAREST = 3,
 } TidingsStealSelection;
 
 /* What a thief gets half of. */
@@ -153,9 +158,12 @@ typedef struct TidingsStealTask {
     size_t bytes;
 } TidingsStealTask;
 
-/* What the program knows of the work of others: a function that is asked for one at a time. */
+/*
+ What the program knows of others: functions that are asked for one at a time. Null where nothing
+ is known.
+ */
 typedef struct TidingsStealBoard {
-    /* Passed to the function. */
+    /* Passed to the functions. */
     void *user;
     /*
      Writes how much work worker `worker` had, in nanoseconds (what
@@ -163,6 +171,8 @@ typedef struct TidingsStealBoard {
      nothing is known of it.
      */
     bool (*entry)(void *user, uint32_t worker, uint64_t *work_ns, uint64_t *age_us);
+    /* How far two workers are from each other, in any unit; null: as far as their numbers. */
+    uint32_t (*distance)(void *user, uint32_t one, uint32_t other);
 } TidingsStealBoard;
 
 /* What a worker has its program do. What does not belong to what it says is 0. */

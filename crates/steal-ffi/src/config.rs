@@ -17,6 +17,9 @@ pub enum TidingsStealSelection {
     /// Those that have most work, as the board says; without a board, or where its entries are too
     /// old, as lifelines.
     Known = 2,
+    /// The nearest of some at random, of fewer after each refusal, as the board says how far they
+    /// are, with pauses that grow; without a board by their numbers.
+    Nearest = 3,
 }
 
 /// What a thief gets half of.
@@ -82,10 +85,12 @@ impl TidingsStealConfig {
         const RANDOM: u32 = TidingsStealSelection::Random as u32;
         const LIFELINES: u32 = TidingsStealSelection::Lifelines as u32;
         const KNOWN: u32 = TidingsStealSelection::Known as u32;
+        const NEAREST: u32 = TidingsStealSelection::Nearest as u32;
         match self.selection {
             RANDOM => Some(config::random(round_trip_us)),
             LIFELINES => Some(config::lifelines()),
             KNOWN => Some(config::known(round_trip_us)),
+            NEAREST => Some(config::nearest(round_trip_us)),
             _ => None,
         }
     }
@@ -101,11 +106,12 @@ impl TidingsStealConfig {
     }
 }
 
-/// What the program knows of the work of others: a function that is asked for one at a time.
+/// What the program knows of others: functions that are asked for one at a time. Null where nothing
+/// is known.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TidingsStealBoard {
-    /// Passed to the function.
+    /// Passed to the functions.
     pub user: *mut c_void,
     /// Writes how much work worker `worker` had, in nanoseconds (what
     /// `tidings_steal_worker_remaining_ns` said there), and how many microseconds ago; false if
@@ -118,6 +124,8 @@ pub struct TidingsStealBoard {
             age_us: *mut u64,
         ) -> bool,
     >,
+    /// How far two workers are from each other, in any unit; null: as far as their numbers.
+    pub distance: Option<unsafe extern "C" fn(user: *mut c_void, one: u32, other: u32) -> u32>,
 }
 
 impl Board for TidingsStealBoard {
@@ -126,5 +134,11 @@ impl Board for TidingsStealBoard {
         // SAFETY: who passes a board promises that its function may be called so.
         let known = unsafe { (self.entry?)(self.user, worker, &raw mut work_ns, &raw mut age_us) };
         known.then_some(Entry { work_ns, age_us })
+    }
+
+    fn distance(&self, one: u32, other: u32) -> u32 {
+        let Some(distance) = self.distance else { return one.abs_diff(other) };
+        // SAFETY: as above.
+        unsafe { distance(self.user, one, other) }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tidings_steal::victims::{BackOff, Knowledge};
+use tidings_steal::victims::Knowledge;
 use tidings_steal::{Config, Selection, config};
 
 use crate::layout::Shape;
@@ -82,10 +82,7 @@ impl Rules {
                 let usual = Knowledge::new(ROUND_TRIP_US);
                 Selection::Known(Knowledge { lifelines: usize::MAX, ..usual })
             }
-            Search::Nearest => {
-                let (first_us, most_us) = (ROUND_TRIP_US, 16 * ROUND_TRIP_US);
-                Selection::Nearest(BackOff { first_us, most_us })
-            }
+            Search::Nearest => config::nearest(ROUND_TRIP_US),
         };
         let usual = Config::new(selection, ROUND_TRIP_US);
         Config { slot_bytes: self.slot_bytes as usize, retain: self.retain, ..usual }

@@ -47,6 +47,11 @@ pub fn random(round_trip_us: u64) -> Selection {
     Selection::Random(BackOff { first_us: round_trip_us, most_us: 16 * round_trip_us })
 }
 
+/// The nearest of some at random, with the same pauses.
+pub fn nearest(round_trip_us: u64) -> Selection {
+    Selection::Nearest(BackOff { first_us: round_trip_us, most_us: 16 * round_trip_us })
+}
+
 /// Lifelines after two attempts.
 pub fn lifelines() -> Selection {
     Selection::Lifelines { tries: 2 }
