@@ -281,6 +281,22 @@ def test_a_per_cent_between_sizes_of_times_is_no_hidden_cube() -> None:
     assert verdict.evaluate([known], [limits])[0].outcome is Outcome.HOLDS
 
 
+def test_times_may_step_before_the_largest_size() -> None:
+    """Microseconds of a sort whose largest list leaves a cache: growth with a hidden cube."""
+    rng = np.random.default_rng(4)
+    sizes = 2.0 ** np.arange(8, 16)
+    term = Term.of(1, 1)
+    level = np.array([13.7, 30.8, 68.1, 150.0, 329.0, 717.0, 1560.0, 3800.0])[:, None]
+    values = level * (1 + 0.002 * rng.standard_normal((8, 5)))
+    times = replace(Measurement.of_values(sizes.tolist(), values.tolist()), apart=APART)
+    limits = Limits.around(term)
+    model = BayesEngine().fit(times, term)
+    assert model.probability(term, None, limits.upper) < verdict.threshold(verdict.ALPHA)
+    assert verdict.evaluate([model], [limits])[0].outcome is Outcome.HOLDS
+    broken = Limits.around(Term.of("1/2"), Term.of("1/4"))
+    assert verdict.evaluate([model], [broken])[0].outcome is Outcome.VIOLATED
+
+
 def test_an_empty_suite_is_evaluated() -> None:
     assert verdict.evaluate([], []) == []
     assert (

@@ -137,16 +137,21 @@ class BayesEngine:
             squares = min(squares, weighed.form_squares)
         wider = noise.wider(float(squares))
         posterior = weighed.posterior(summary.reference)
-        return BayesModel(posterior, summary, wider, _Again(problem, listed, weighed.total))
+        again = _Again(problem, listed, weighed.total, measurement.apart > 0)
+        return BayesModel(posterior, summary, wider, again)
 
 
 @dataclass(frozen=True)
 class _Again:
-    """What the candidates are weighed on, for steps and cliffs; `total` is ln of all evidence."""
+    """What the candidates are weighed on, for steps and cliffs; `total` is ln of all evidence.
+
+    `is_timed`: a step may be before the last size, too.
+    """
 
     problem: Problem
     listed: Candidates
     total: float
+    is_timed: bool
 
     def cliff(self) -> Cliff | None:
         prior = np.log(self.listed.weights)
@@ -156,7 +161,8 @@ class _Again:
         def weigh(problem: Problem) -> Posterior:
             return _Weighed(problem, self.listed).posterior(smooth.reference)
 
-        return steps.weighed(self.problem, smooth, self.listed.exponents, weigh)
+        above = 1 if self.is_timed else 2
+        return steps.weighed(self.problem, smooth, self.listed.exponents, weigh, above)
 
 
 def _is_precise(summary: Summary) -> bool:

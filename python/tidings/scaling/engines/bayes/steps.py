@@ -2,7 +2,8 @@
 
 A step is part of every hypothesis: growth that keeps its limits may be beside one, and growth that
 breaks them, too. So both are weighed without a step and beside a step before each size, with at
-least two sizes on either side. All candidates are weighed again beside each step, its jump
+least two sizes on either side; of times, which slow down where the largest data leave a cache, one
+above is enough. All candidates are weighed again beside each step, its jump
 integrated out as the level is (`evidence.Stepped`). A step counts by its evidence, which falls
 where a jump is not needed, and by a prior. That way a step that noise hides is not taken for
 growth: an alarm needs growth that is faster than its limits with a step beside it, too.
@@ -111,13 +112,17 @@ def weighed(
     smooth: Posterior,
     growing: Floats,
     weigh: Callable[[Problem], Posterior],
+    above: int = _SIDE,
 ) -> Steps | None:
-    """Weigh growth beside steps; `growing` are exponents of terms, which show likely jumps."""
+    """Weigh growth beside steps; `growing` are exponents of terms, which show likely jumps.
+
+    `above` is how many sizes are beyond a step at least.
+    """
     count = len(problem.sizes)
     if count < FEWEST:
         return None
     shapes = problem.shapes_alone(growing)
-    moved = [_moved(problem, place, shapes) for place in range(_SIDE, count - _SIDE + 1)]
+    moved = [_moved(problem, place, shapes) for place in range(_SIDE, count - above + 1)]
     moved.sort(key=lambda pair: pair[0])
     return Steps(smooth, tuple(Step(stepped, weigh(stepped)) for _, stepped in moved[:MOST]))
 
