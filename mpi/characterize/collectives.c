@@ -38,7 +38,8 @@ static void measure(Bench *bench, MPI_Comm comm, const CollectiveKind *kind, Lab
         skip(bench, label.test, label.variant, reason);
         return;
     }
-    collective_open(&setup.collective, comm, kind, (int)(label.bytes / sizeof(unsigned)));
+    int words = (int)(label.bytes / sizeof(unsigned));
+    collective_open(&setup.collective, comm, bench->networks, kind, words);
     samples_take(bench, MPI_COMM_WORLD, bench_repetitions(bench, label.bytes * bench->ranks),
                  repetition, &setup, &samples);
     bool right = comm == MPI_COMM_NULL || kind->is_right(&setup.collective);

@@ -10,7 +10,7 @@ const char SETTINGS_USAGE[] =
     "  --test NAME          only this test; repeat the option for more (default: all)\n"
     "  --repetitions N      of each series; a quarter from 64 KiB on (default 100)\n"
     "  --largest BYTES      the largest message (default 1048576)\n"
-    "  --factor N           from one size of message to the next (default 4)\n"
+    "  --factor N           from one size of message, or N of HALO, to the next (default 4)\n"
     "  --halo-largest N     the largest side of a sub-domain of HALO (default 1024)\n"
     "  --beyond-cache BYTES the buffers of tests out of cache (default 67108864)\n"
     "  --memory BYTES       what a rank may use for one operation (default 268435456)\n"
@@ -19,6 +19,7 @@ const char SETTINGS_USAGE[] =
     "  --torus X,Y,Z        the network is a torus of nodes of this shape\n"
     "  --places FILE        the node that each rank must be on, a line for each rank\n"
     "  --order FILE         one more order of HALO: the rank of each place, a line for each\n"
+    "  --orders LIST        of the orders of HALO only these, such as XYZT,TXYZ,Hilbert\n"
     "  --help               this text\n";
 
 /* What is read into: settings, and how tests are named. */
@@ -77,6 +78,7 @@ static bool option(void *into, int letter, const char *text)
     case 'T': return shape(text, settings->shape);
     case 'p': settings->places = text; return *text != 0;
     case 'o': settings->order = text; return *text != 0;
+    case 'O': settings->orders = text; return *text != 0;
     default: settings->help = true; return true;
     }
 }
@@ -96,6 +98,7 @@ Settings settings_read(int count, char **words, int (*test_of)(const char *name)
         { "torus", required_argument, NULL, 'T' },
         { "places", required_argument, NULL, 'p' },
         { "order", required_argument, NULL, 'o' },
+        { "orders", required_argument, NULL, 'O' },
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
     };

@@ -19,6 +19,7 @@ typedef struct Settings {
     int shape[DIMENSIONS]; /* of the torus of nodes; 0 if it is not known */
     const char *places;    /* a file: the node of each rank */
     const char *order;     /* a file: the rank at each place of the HALO's grid */
+    const char *orders;    /* names of the orders of HALO, by commas; null: all */
     bool help;
     char wrong[200];
 } Settings;
