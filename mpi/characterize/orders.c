@@ -67,13 +67,7 @@ static void effective(const Places *places, const Order *order, char letters[AXE
 /* Whether an order is one of those that were asked for. */
 static bool is_wanted(const Bench *bench, const char *name)
 {
-    size_t length = strlen(name);
-    for (const char *at = bench->settings.orders; at && *at; at += strcspn(at, ",")) {
-        at += *at == ',';
-        if (strncmp(at, name, length) == 0 && strcspn(at, ",") == length)
-            return true;
-    }
-    return !bench->settings.orders;
+    return settings_lists(bench->settings.orders, name);
 }
 
 int orders_list(const Bench *bench, Order orders[MOST_ORDERS])

@@ -20,6 +20,7 @@ const char SETTINGS_USAGE[] =
     "  --places FILE        the node that each rank must be on, a line for each rank\n"
     "  --order FILE         one more order of HALO: the rank of each place, a line for each\n"
     "  --orders LIST        of the orders of HALO only these, such as XYZT,TXYZ,Hilbert\n"
+    "  --operations LIST    of the collective operations only these, such as barrier,bcast\n"
     "  --help               this text\n";
 
 /* What is read into: settings, and how tests are named. */
@@ -79,8 +80,20 @@ static bool option(void *into, int letter, const char *text)
     case 'p': settings->places = text; return *text != 0;
     case 'o': settings->order = text; return *text != 0;
     case 'O': settings->orders = text; return *text != 0;
+    case 'd': settings->operations = text; return *text != 0;
     default: settings->help = true; return true;
     }
+}
+
+bool settings_lists(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = list; at && *at; at += strcspn(at, ",")) {
+        at += *at == ',';
+        if (strncmp(at, name, length) == 0 && strcspn(at, ",") == length)
+            return true;
+    }
+    return !list;
 }
 
 Settings settings_read(int count, char **words, int (*test_of)(const char *name))
@@ -99,6 +112,7 @@ Settings settings_read(int count, char **words, int (*test_of)(const char *name)
         { "places", required_argument, NULL, 'p' },
         { "order", required_argument, NULL, 'o' },
         { "orders", required_argument, NULL, 'O' },
+        { "operations", required_argument, NULL, 'd' },
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
     };
