@@ -8,7 +8,7 @@ from drawing.csv_table import Row, Table, TableError
 
 COLUMNS = ("machine", "ranks", "test", "variant", "bytes", "count", "seconds", "bytes_per_s")
 
-TORUS = "torus 16x8x8"
+TORUS = "torus 8x4x4"
 FARTHEST = "farthest of "
 WITHOUT_LAST = "WORLD without the last rank"
 PLAIN = "isend and irecv"
