@@ -23,19 +23,21 @@ def point_to_point(table: Table) -> Figure:
         Panel("3a  latency inside a node", own.where(test="core-latency")),
         Panel("3b  bandwidth inside a node", own.where(test="core-bandwidth"), of=of),
         Panel(
-            "4  the farthest, by cores of the machine",
+            "4  the farthest two nodes",
             chosen(farthest(table), "bytes", sizes),
             along="count",
             lines="bytes",
+            head="cores of the machine",
         ),
         Panel(
             "4  hops on 8 by 4 by 4 nodes",
             chosen(own.where(test="hops-latency"), "bytes", sizes),
             along="count",
             lines="bytes",
+            head="hops",
         ),
-        Panel("5a  P0-P3 and P1-P2", flows(own, "P0-P3", "P1-P2"), of=of),
-        Panel("5b  P0-P2 and P1-P3", flows(own, "P0-P2", "P1-P3"), of=of),
+        Panel("5a  P0-P3 and P1-P2", flows(own, "P0-P3", "P1-P2"), of=of, floor=400),
+        Panel("5b  P0-P2 and P1-P3", flows(own, "P0-P2", "P1-P3"), of=of, floor=400),
         Panel("6a  streams between two nodes", own.where(test="streams"), lines="count", of=of),
         Panel(
             "6b  hot spot, by workers", table.where(test="hotspot"), along="count", lines="bytes"
@@ -48,8 +50,8 @@ def point_to_point(table: Table) -> Figure:
 
 def collectives(table: Table) -> Figure:
     """Draw figures 8 to 11."""
-    ranks = {"along": "ranks"}
-    together = {"along": "ranks", "lines": "count"}
+    ranks = {"along": "ranks", "head": "ranks"}
+    together = {"along": "ranks", "lines": "count", "head": "ranks"}
 
     def at_once(test: str, size: int) -> Table:
         return table.where(test=f"parallel-{test}", bytes=size)
@@ -75,11 +77,12 @@ def collectives(table: Table) -> Figure:
 def halo(table: Table) -> Figure:
     """Draw figure 12."""
     sizes = points.values(table, "ranks")
+    orders = (*balaji.ORDERS, "Hilbert")
     panels = [
-        Panel(f"12  HALO, {ranks:,} ranks, by N", plain(table, ranks), "count",
-              only=(*balaji.ORDERS, "Hilbert"))
+        Panel(f"12  HALO, {ranks:,} ranks", plain(table, ranks), "count", only=orders, head="N")
         for ranks in sizes
-    ]  # fmt: skip
-    protocols = by_protocol(table, sizes[-1])
-    panels.append(Panel(f"HALO by protocol, {sizes[-1]:,} ranks", protocols, "count"))
-    return figure(panels, 3)
+    ]
+    ranks = sizes[0]
+    protocols = by_protocol(table, ranks)
+    panels.append(Panel(f"HALO by protocol, {ranks:,} ranks", protocols, "count", head="N"))
+    return figure(panels, len(panels))

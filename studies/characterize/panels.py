@@ -10,11 +10,14 @@ from drawing import style
 from drawing.csv_table import Row, Table
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from points import values
 
 MB_S = 8e-6
 """Mb/s in bytes a second."""
 MICROSECONDS = 1e6
+WIDE = 500.0
+"""A range from which on only powers of ten are written."""
 DASHES = ("-", "--", "-.", ":")
 KINDS = (style.BLUE, style.VERMILION, style.GREEN, style.ORANGE, style.GREY)
 
@@ -30,21 +33,16 @@ class Panel:
     of: str = "seconds"
     names: dict[str, str] = field(default_factory=dict)  # of lines, in the legend
     only: Sequence[str] = ()  # lines that are drawn; all if none are named
+    head: str = "bytes of a message"  # what is along the axis
+    floor: float = 0.0  # where the other axis begins, if not at its least point
 
     def label(self) -> str:
         """Return what is along the other axis."""
-        return "one way, µs" if self.of == "seconds" else "Mb/s"
+        return "µs" if self.of == "seconds" else "Mb/s"
 
     def scaled(self, row: Row) -> float:
         """Return the height of a point."""
         return row.number(self.of) * (MICROSECONDS if self.of == "seconds" else MB_S)
-
-
-HEADS = {
-    "bytes": "bytes of a message",
-    "count": "count",
-    "ranks": "ranks",
-}
 
 
 def ordered(keys: Iterable[str]) -> list[str]:
@@ -76,10 +74,22 @@ def draw(axes: Axes, panel: Panel) -> None:
         step = math.ceil(len(ticks) / 8)
         style.log_ticks(axes, x=ticks[::-step][::-1])
     axes.set_yscale("log")
+    if panel.floor:
+        axes.set_ylim(bottom=panel.floor)
+    plain_heights(axes)
     axes.set_title(panel.title)
-    axes.set_xlabel(HEADS[panel.along])
+    axes.set_xlabel(panel.head)
     axes.set_ylabel(panel.label())
     axes.legend(fontsize=7)
+
+
+def plain_heights(axes: Axes) -> None:
+    """Write plain numbers beside a logarithmic axis, fewer where it is long."""
+    low, high = axes.get_ylim()
+    subs = (1.0, 2.0, 5.0) if high < WIDE * low else (1.0,)
+    axes.yaxis.set_major_locator(LogLocator(subs=subs))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axes.yaxis.set_minor_locator(NullLocator())
 
 
 def figure(panels: Sequence[Panel], columns: int) -> Figure:

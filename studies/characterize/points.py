@@ -10,6 +10,8 @@ COLUMNS = ("machine", "ranks", "test", "variant", "bytes", "count", "seconds", "
 
 TORUS = "torus 8x4x4"
 FARTHEST = "farthest of "
+TWO_NODES = 8
+"""The cores of a machine whose farthest nodes are neighbours."""
 WITHOUT_LAST = "WORLD without the last rank"
 PLAIN = "isend and irecv"
 
@@ -67,14 +69,17 @@ def slope(points: Iterable[tuple[float, float]], ratio: Callable[[float], float]
 
 
 def farthest(table: Table) -> Table:
-    """Return latencies between the farthest two nodes, with the cores of their machine as count."""
+    """Return latencies between the farthest two nodes, with the cores of their machine as count.
+
+    The smallest machine has two nodes, which are neighbours.
+    """
     rows = [
         Row(row.place, row.cells | {"count": row.text("machine").removeprefix(FARTHEST)})
         for row in table.where(test="latency")
         if row.text("machine").startswith(FARTHEST)
     ]
-    inside = table.where(machine=TORUS, test="core-latency", variant="core 0 and core 1")
-    rows += [Row(row.place, row.cells | {"count": "4"}) for row in inside]
+    near = table.where(machine=TORUS, test="latency")
+    rows += [Row(row.place, row.cells | {"count": str(TWO_NODES)}) for row in near]
     return Table(tuple(rows))
 
 

@@ -12,6 +12,7 @@ from drawing.pages import markdown
 from points import (
     LARGE,
     TORUS,
+    TWO_NODES,
     WITHOUT_LAST,
     beside,
     chosen,
@@ -59,14 +60,12 @@ def judged(is_so: bool, otherwise: str) -> str:
     return "yes" if is_so else otherwise
 
 
-def gain_of_streams(own: Table) -> tuple[float, int]:
-    """Return the largest ratio of four streams to one, and the size at which it is."""
-    four, one = (own.where(test="streams", count=count) for count in (4, 1))
-    return max(
-        (row.number("bytes_per_s") / only(one, bytes=row.text("bytes")).number("bytes_per_s"),
-         row.whole("bytes"))
-        for row in four
-    )  # fmt: skip
+def gain_of_streams(own: Table, size: int) -> float:
+    """Return the ratio of what four streams carry to what one does."""
+    four, one = (
+        only(own, test="streams", count=count, bytes=size).number("bytes_per_s") for count in (4, 1)
+    )
+    return four / one
 
 
 def exponent(own: Table, size: int) -> float:
@@ -83,7 +82,7 @@ def two_processes(table: Table, own: Table) -> list[list[str]]:
     link, inside = rate(own, test="bandwidth"), rate(own, test="core-bandwidth", **core)
     far = farthest(table)
     grown = [
-        seconds(far, count=131072, bytes=size) / seconds(far, count=4, bytes=size)
+        seconds(far, count=131072, bytes=size) / seconds(far, count=TWO_NODES, bytes=size)
         for size in (0, 1024)
     ]
     near, away = points.values(own.where(test="hops-bandwidth"), "count")[
@@ -111,7 +110,7 @@ def two_processes(table: Table, own: Table) -> list[list[str]]:
 
 def several(table: Table, own: Table) -> list[list[str]]:
     """Return the lines of figures 5 to 7."""
-    gain, size = gain_of_streams(own)
+    gains = [f"{fold(gain_of_streams(own, size))} ({size:,} B)" for size in (256, 1024)]
     spots = ", ".join(f"w^{exponent(table, size):.2f} ({size:,} B)" for size in (1, 65536))
     out, into = (8e-6 * most(own, test) for test in ("fan-out", "fan-in"))
     return [
@@ -119,7 +118,7 @@ def several(table: Table, own: Table) -> list[list[str]]:
         line(balaji.NEAR_FLOW, share(beside(own, "P1-P2", "P0-P3")), "the reverse"),
         line(balaji.FIRST_FLOW, share(beside(own, "P0-P2", "P1-P3")), "both alike"),
         line(balaji.SECOND_FLOW, share(beside(own, "P1-P3", "P0-P2")), "both alike"),
-        line(balaji.STREAMS, f"{fold(gain)} at {size:,} B"),
+        line(balaji.STREAMS, ", ".join(gains)),
         line(balaji.HOTSPOT, spots),
         line(balaji.FAN_OUT, f"{out:,.0f} Mb/s"),
         line(balaji.FAN_IN, f"{into:,.0f} Mb/s", judged(into < 0.8 * out, "no: as fan-out")),
@@ -159,7 +158,11 @@ def of_collectives(table: Table) -> dict[str, str]:
         line(balaji.WORLD, percent(against_world("barrier", 0, "duplicate of WORLD"))),
         line(balaji.BARRIER, fold(against_world("barrier", 0))),
         line(balaji.BARRIERS, barrier, judged(ratios[0] < 0.9, "no: not less")),
-        line(balaji.BCAST, f"{fold(small)} (4 B), {fold(large)} (16 KiB)"),
+        line(
+            balaji.BCAST,
+            f"{fold(small)} (4 B), {fold(large)} (16 KiB)",
+            judged(small > 7, "at 16 KiB"),
+        ),
         line(balaji.BCASTS_4, four, judged(ratios[1] < 0.9, "no: not less")),
         line(balaji.BCASTS_16K, sixteen, judged(ratios[2] > 1.5, "less")),
         line(balaji.ALLREDUCES, allreduce, judged(ratios[3] < 1.1, "no: more")),

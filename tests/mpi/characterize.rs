@@ -175,8 +175,8 @@ fn blue_gene_p_has_the_papers_latency_its_engine_and_its_fan_out() {
     assert!((18e9..20.5e9).contains(&(8.0 * out)), "{out}");
 }
 
-/// Balaji et al., sections 2.1, 3.3.1 and 3.3.2: hardware serves barriers and broadcasts of all ranks,
-/// and of the duplicate of WORLD, but not of WORLD without its last rank.
+/// Balaji et al., sections 2.1, 3.3.1 and 3.3.2: hardware serves barriers and broadcasts of all
+/// ranks, and of the duplicate of WORLD, but not of WORLD without its last rank.
 #[test]
 fn collectives_of_all_ranks_of_blue_gene_p_have_networks_of_their_own() {
     let words = "--repetitions 1 --largest 4 --test collectives --operations barrier,bcast";

@@ -106,8 +106,8 @@ def test_a_figure_has_a_panel_for_each_number_of_ranks(tmp_path: Path) -> None:
     """And one for the protocols; all of it is drawn."""
     drawn = figures.halo(Table((*halo(512), *halo(4096))))
     titles = [axes.get_title() for axes in drawn.axes]
-    assert titles[0].startswith("12  HALO, 512 ranks")
-    assert titles[2].startswith("HALO by protocol, 4,096")
+    assert titles[0] == "12  HALO, 512 ranks"
+    assert titles[2] == "HALO by protocol, 512 ranks"
     style.save(drawn, tmp_path / "halo.svg")
     assert (tmp_path / "halo.svg").stat().st_size > 1000
 
