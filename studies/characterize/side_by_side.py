@@ -60,6 +60,11 @@ def judged(is_so: bool, otherwise: str) -> str:
     return "yes" if is_so else otherwise
 
 
+def alike(here: float, there: float) -> str:
+    """Return whether a number is within a tenth of the paper's."""
+    return judged(abs(here / there - 1) < 0.1, "no")
+
+
 def gain_of_streams(own: Table, size: int) -> float:
     """Return the ratio of what four streams carry to what one does."""
     four, one = (
@@ -95,17 +100,26 @@ def two_processes(table: Table, own: Table) -> list[list[str]]:
         kept(own, "through", f"{flow}, with flow-through", f"{flow}, alone")
         for flow in ("inside the node", "another link")
     ]
+    near_s = seconds(own, test="latency", bytes=0)
+    inside_s = seconds(own, test="core-latency", bytes=0, **core)
     return [
-        line(balaji.NEIGHBOUR_US, us(seconds(own, test="latency", bytes=0))),
-        line(balaji.LINK, f"{GB_S * link:.2f} Gb/s"),
-        line(balaji.INSIDE_US, us(seconds(own, test="core-latency", bytes=0, **core))),
-        line(balaji.INSIDE, fold(inside / link)),
-        line(balaji.FARTHEST, percent(grown[0]), judged(grown[0] > 1.8, "less")),
-        line(balaji.FARTHEST_1K, percent(grown[1]), judged(1.25 < grown[1] < 1.55, "no")),
+        line(balaji.NEIGHBOUR_US, us(near_s), alike(near_s, 2.8e-6)),
+        line(balaji.LINK, f"{GB_S * link:.2f} Gb/s", alike(GB_S * link, 3)),
+        line(balaji.INSIDE_US, us(inside_s), alike(inside_s, 2.8e-6)),
+        line(balaji.INSIDE, fold(inside / link), alike(inside / link, 6)),
+        line(balaji.FARTHEST, percent(grown[0]), alike(grown[0], 2)),
+        line(balaji.FARTHEST_1K, percent(grown[1]), alike(grown[1], 1.4)),
         line(balaji.HOPS, f"{100 * (1 - lost):.1f} % lost", judged(lost > 0.97, "no")),
         line(balaji.THROUGH, f"{share(through[0])} kept", judged(through[0] > 0.97, "no")),
         line(balaji.THROUGH_LINK, f"{share(through[1])} kept", judged(through[1] > 0.97, "no")),
     ]
+
+
+def throttled(kept_first: float, kept_second: float) -> str:
+    """Return whether the second flow is the throttled one, as in the paper."""
+    if alike(kept_first, kept_second) == "yes":
+        return "no: both alike"
+    return judged(kept_first > kept_second, "the reverse")
 
 
 def several(table: Table, own: Table) -> list[list[str]]:
@@ -113,14 +127,17 @@ def several(table: Table, own: Table) -> list[list[str]]:
     gains = [f"{fold(gain_of_streams(own, size))} ({size:,} B)" for size in (256, 1024)]
     spots = ", ".join(f"w^{exponent(table, size):.2f} ({size:,} B)" for size in (1, 65536))
     out, into = (8e-6 * most(own, test) for test in ("fan-out", "fan-in"))
+    far, near = beside(own, "P0-P3", "P1-P2"), beside(own, "P1-P2", "P0-P3")
+    first, second = beside(own, "P0-P2", "P1-P3"), beside(own, "P1-P3", "P0-P2")
+    power = min(exponent(table, size) for size in (1, 65536))
     return [
-        line(balaji.FAR_FLOW, share(beside(own, "P0-P3", "P1-P2")), "the reverse"),
-        line(balaji.NEAR_FLOW, share(beside(own, "P1-P2", "P0-P3")), "the reverse"),
-        line(balaji.FIRST_FLOW, share(beside(own, "P0-P2", "P1-P3")), "both alike"),
-        line(balaji.SECOND_FLOW, share(beside(own, "P1-P3", "P0-P2")), "both alike"),
+        line(balaji.FAR_FLOW, share(far), throttled(far, near)),
+        line(balaji.NEAR_FLOW, share(near), throttled(far, near)),
+        line(balaji.FIRST_FLOW, share(first), throttled(first, second)),
+        line(balaji.SECOND_FLOW, share(second), throttled(first, second)),
         line(balaji.STREAMS, ", ".join(gains)),
-        line(balaji.HOTSPOT, spots),
-        line(balaji.FAN_OUT, f"{out:,.0f} Mb/s"),
+        line(balaji.HOTSPOT, spots, judged(power > 0.9, "no: less")),
+        line(balaji.FAN_OUT, f"{out:,.0f} Mb/s", alike(out, 18_000)),
         line(balaji.FAN_IN, f"{into:,.0f} Mb/s", judged(into < 0.8 * out, "no: as fan-out")),
     ]
 
@@ -147,6 +164,8 @@ def of_collectives(table: Table) -> dict[str, str]:
         )
         return four / one
 
+    duplicate = against_world("barrier", 0, "duplicate of WORLD")
+    without = against_world("barrier", 0)
     small, large = (against_world("bcast", size) for size in (4, 16384))
     ratios = [
         four_of_one(*one)
@@ -155,13 +174,13 @@ def of_collectives(table: Table) -> dict[str, str]:
     ]  # fmt: skip
     barrier, four, sixteen, allreduce, allgather = (percent(ratio) for ratio in ratios)
     rows = [
-        line(balaji.WORLD, percent(against_world("barrier", 0, "duplicate of WORLD"))),
-        line(balaji.BARRIER, fold(against_world("barrier", 0))),
+        line(balaji.WORLD, percent(duplicate), alike(duplicate, 1)),
+        line(balaji.BARRIER, fold(without), judged(without > 2, "no")),
         line(balaji.BARRIERS, barrier, judged(ratios[0] < 0.9, "no: not less")),
         line(
             balaji.BCAST,
             f"{fold(small)} (4 B), {fold(large)} (16 KiB)",
-            judged(small > 7, "at 16 KiB"),
+            judged(small > 7, judged(large > 7, "less") + " at 16 KiB"),
         ),
         line(balaji.BCASTS_4, four, judged(ratios[1] < 0.9, "no: not less")),
         line(balaji.BCASTS_16K, sixteen, judged(ratios[2] > 1.5, "less")),
