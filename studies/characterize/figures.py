@@ -83,6 +83,6 @@ def halo(table: Table) -> Figure:
         for ranks in sizes
     ]
     ranks = sizes[0]
-    protocols = by_protocol(table, ranks)
+    protocols = by_protocol(table, ranks, balaji.ORDERS[0])
     panels.append(Panel(f"HALO by protocol, {ranks:,} ranks", protocols, "count", head="N"))
     return figure(panels, len(panels))

@@ -105,14 +105,12 @@ def plain(table: Table, ranks: int) -> Table:
     return Table(tuple(rows))
 
 
-def by_protocol(table: Table, ranks: int) -> Table:
-    """Return the lines of the first order of ranks, with the protocol as variant."""
-    rows = table.where(test="halo", ranks=ranks)
-    (first, *_), *_ = rows.distinct("variant")
-    order = first.split(", ")[0]
+def by_protocol(table: Table, ranks: int, order: str) -> Table:
+    """Return the lines of an order of ranks, with the protocol as variant."""
     named = [
-        Row(row.place, row.cells | {"variant": row.text("variant").split(", ")[1]})
-        for row in rows
-        if row.text("variant").split(", ")[0] == order
+        Row(row.place, row.cells | {"variant": protocol})
+        for row in table.where(test="halo", ranks=ranks)
+        for name, protocol in [row.text("variant").split(", ")]
+        if name == order
     ]
     return Table(tuple(named))
