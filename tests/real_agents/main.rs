@@ -15,6 +15,7 @@ mod heap;
 mod hooks;
 mod identities;
 mod keys;
+mod large_pages;
 mod lives;
 mod memory;
 mod pages;

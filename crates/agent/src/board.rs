@@ -23,6 +23,7 @@ use tidings_gossip::{Change, EntryState, EntryView, Instant, Node};
 
 use crate::clock::Clock;
 use crate::config::{BoardPlace, Settings};
+use crate::large_pages;
 
 /// The directory in memory, for when the runtime directory is not in memory.
 const SHARED_MEMORY: &str = "/dev/shm";
@@ -50,6 +51,8 @@ struct Plan {
     link: Option<PathBuf>,
     /// Whether the file is in memory.
     in_memory: bool,
+    /// Whether it is put on large pages.
+    large_pages: bool,
     outline: Outline,
     max_slots: usize,
 }
@@ -78,7 +81,8 @@ impl Publisher {
             let max_slots = settings.max_nodes as usize;
             let directory = path.parent().filter(|parent| *parent != Path::new(""));
             let in_memory = is_in_memory(directory.unwrap_or(Path::new(".")));
-            Plan { path, link, in_memory, outline, max_slots }
+            let large_pages = settings.large_pages;
+            Plan { path, link, in_memory, large_pages, outline, max_slots }
         });
         Self { plan, writer: None, next_try: Instant::EPOCH, clock }
     }
@@ -150,6 +154,9 @@ impl Publisher {
         });
         match made {
             Ok(writer) => {
+                if plan.large_pages {
+                    large_pages::put_board(&writer);
+                }
                 if let Some(before) = before {
                     before.replaced();
                 }
@@ -309,7 +316,8 @@ mod tests {
         };
         let path = directory.path().join("file");
         let link = Some(directory.path().join("board"));
-        let plan = Some(Plan { path, link, in_memory: false, outline, max_slots });
+        let plan =
+            Some(Plan { path, link, in_memory: false, large_pages: true, outline, max_slots });
         Publisher { plan, writer: None, next_try: Instant::EPOCH, clock: Clock::start() }
     }
 

@@ -34,6 +34,7 @@ mod home;
 mod http;
 mod identity;
 mod incarnation;
+mod large_pages;
 mod logging;
 mod memory;
 mod metrics;

@@ -26,6 +26,7 @@ use crate::endpoint::Endpoint;
 use crate::gather::{self, News};
 use crate::home::Home;
 use crate::identity::{StartError, bind, node, others, own_address, port_mismatch, reach, system};
+use crate::large_pages;
 use crate::logging::{self, LevelHandle};
 use crate::memory;
 use crate::prepare::{Prepared, prepare};
@@ -177,6 +178,9 @@ async fn start(
     let me = Member { name: settings.name.clone(), address: address.into() };
     let number = incarnation::begin(home.path())?;
     let node = node(&prepared, me, &looked.members, number, clock)?;
+    if settings.large_pages {
+        large_pages::put_vector(&node);
+    }
 
     let (asker, questions) = question::channel();
     let (seed_sender, seeds) = mpsc::channel(4);

@@ -7,25 +7,23 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
-use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, fchmod};
+use tidings_pages::Shared;
 
 /// A file mapped whole, shared with all who map it.
 #[derive(Debug)]
 pub(crate) struct Mapping {
-    raw: MmapRaw,
+    raw: Shared,
 }
 
 impl Mapping {
     /// Maps the first `bytes` of a file for reading; the file has as many.
     pub(crate) fn for_reading(file: &File, bytes: usize) -> io::Result<Self> {
-        let raw = MmapOptions::new().len(bytes).map_raw_read_only(file.as_raw_fd())?;
-        Ok(Self { raw })
+        Ok(Self { raw: Shared::for_reading(file, bytes)? })
     }
 
     /// Makes a file of `bytes` zeros that all may read, allocates its space, and maps it for
@@ -37,8 +35,7 @@ impl Mapping {
         let map = || {
             fchmod(&file, Mode::from_raw_mode(0o644))?; // whatever the umask
             fallocate(&file, FallocateFlags::empty(), 0, bytes as u64)?;
-            let raw = MmapOptions::new().len(bytes).map_raw(file.as_raw_fd())?;
-            Ok(Self { raw })
+            Ok(Self { raw: Shared::for_writing(&file, bytes)? })
         };
         let mapped = map();
         match mapped {
@@ -48,6 +45,11 @@ impl Mapping {
                 Err(error)
             }
         }
+    }
+
+    /// Its addresses.
+    pub(crate) fn extent(&self) -> std::ops::Range<usize> {
+        self.raw.extent()
     }
 
     /// The words of the file. A mapping for reading must only be loaded from, relaxed.

@@ -125,6 +125,15 @@ impl Writer {
         self.shape.file_bytes()
     }
 
+    /// Puts its file on pages of 2 MiB, for all who read it, as far as it fills such pages and the
+    /// kernel has them; the report is of these.
+    ///
+    /// # Errors
+    /// If the kernel does not say what it gave.
+    pub fn enlarge_pages(&self) -> io::Result<tidings_pages::Report> {
+        tidings_pages::enlarge(&self.mapping.extent())
+    }
+
     /// Writes the header, the state of the writer last.
     fn begin(&self, outline: &Outline) -> Result<(), WriteError> {
         let shape = self.shape;

@@ -258,3 +258,21 @@ fn a_board_that_cannot_be_made_says_where_and_what_to_do() {
     assert!(error.starts_with("the board /proc/tidings/board of 1"), "{error}");
     assert!(error.ends_with("or turn it off with board = \"off\""), "{error}");
 }
+
+/// What is on large pages, where the kernel has them, reads as before, and new entries, too.
+#[test]
+fn a_board_on_large_pages_is_read_as_any() {
+    let directory = tempfile::tempdir_in("/dev/shm").expect("a directory in memory");
+    let path = directory.path().join("board");
+    let large = Outline { payload_bytes: 1_024, ..outline(4_096) };
+    let mut writer = Writer::create(&path, &large).expect("there is room");
+    writer.seat(0, "n0", &[127, 0, 0, 1, 0, 9], &news(0, 1, &[])).expect("it fits");
+    let early = Board::open(&path, LIMIT).expect("a fresh board");
+    let report = writer.enlarge_pages().expect("there is memory");
+    assert!(report.resident_kib >= 4_096, "a board of over 4 MiB has two pages: {report:?}");
+    writer.update(0, &news(0, 2, &[5; 1_024])).expect("it is seated");
+    for board in [&early, &Board::open(&path, LIMIT).expect("a fresh board")] {
+        let entry = board.entry("n0").expect("readable").expect("a member");
+        assert_eq!((entry.sequence, entry.payload), (2, vec![5; 1_024]));
+    }
+}

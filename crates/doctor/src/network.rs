@@ -233,5 +233,5 @@ fn bind_shared_frames() -> io::Result<()> {
     for ring in [libc::XDP_UMEM_FILL_RING, libc::XDP_UMEM_COMPLETION_RING, libc::XDP_TX_RING] {
         set_option(xdp.as_fd(), libc::SOL_XDP, ring, &(FRAMES as u32))?;
     }
-    crate::system::bind_xdp(xdp.as_fd(), 1)
+    tidings_fast_path::bind_xdp(&xdp, 1)
 }

@@ -105,21 +105,6 @@ pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<()> {
     checked(sent as libc::c_long).map(drop)
 }
 
-/// Binds a socket of XDP to the first queue of an interface, with frames copied.
-pub(crate) fn bind_xdp(socket: BorrowedFd<'_>, interface: u32) -> io::Result<()> {
-    let address = libc::sockaddr_xdp {
-        sxdp_family: libc::AF_XDP as u16,
-        sxdp_flags: libc::XDP_COPY,
-        sxdp_ifindex: interface,
-        sxdp_queue_id: 0,
-        sxdp_shared_umem_fd: 0,
-    };
-    let bytes = size_of::<libc::sockaddr_xdp>() as libc::socklen_t;
-    let at = std::ptr::from_ref(&address).cast();
-    // SAFETY: the call reads the address, which is as long as is said.
-    checked(i64::from(unsafe { libc::bind(socket.as_raw_fd(), at, bytes) })).map(drop)
-}
-
 /// A socket option with a value that is plain memory.
 pub(crate) fn set_option<T: Copy>(
     socket: BorrowedFd<'_>,

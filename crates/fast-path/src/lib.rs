@@ -60,3 +60,4 @@ pub use post::{Post, Progress, Ticket};
 pub use routine::Routine;
 pub use service::{Service, Settings, Way};
 pub use shipper::{Call, Made, Shipper};
+pub use xdp_socket::bind_xdp;

@@ -8,14 +8,12 @@
 //!
 //! What the kernel says of a mapping is in /proc/self/smaps: [`Report`].
 
-use std::fs;
 use std::io;
+
+pub use tidings_pages::{LARGE_BYTES, Report};
 
 use crate::kernel::{advise, map_private, unmap};
 use crate::shipper::{Call, Shipper};
-
-/// The size of a large page on x86-64, and on other machines with small pages of 4 KiB.
-pub const LARGE_BYTES: usize = 2 << 20;
 
 /// Words of zeros on large pages.
 #[derive(Debug)]
@@ -138,95 +136,18 @@ impl Drop for LargeWords {
 }
 
 /// Advises the kernel to put what is in this memory on large pages: of the vector, a board that is
-/// read from memory of this process, the deques of a pool. Only whole large pages within it are.
+/// read from memory of this process. Only whole large pages within it are.
 ///
 /// # Errors
 /// If the kernel has no large pages, or gives none to this process.
 pub fn advise_large<T>(memory: &[T]) -> io::Result<()> {
     let range = memory.as_ptr_range();
-    let start = range.start.cast::<u8>();
-    let skipped = start.align_offset(LARGE_BYTES);
-    let bytes = size_of_val(memory).saturating_sub(skipped) / LARGE_BYTES * LARGE_BYTES;
-    if bytes == 0 {
-        return Ok(());
-    }
-    let first = start.wrapping_add(skipped).cast_mut();
-    // SAFETY: the advice is about the size of pages and leaves what is in them.
-    unsafe { advise(first, bytes, libc::MADV_HUGEPAGE) }
-}
-
-/// What /proc/self/smaps says of the mapping at an address, in KiB.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// All of it that is in memory.
-    pub resident_kib: u64,
-    /// What of that is on large pages.
-    pub large_kib: u64,
-}
-
-impl Report {
-    /// Asks the kernel about the mapping that has this address.
-    ///
-    /// # Errors
-    /// If /proc is not there, or no mapping has it.
-    pub fn of(address: usize) -> io::Result<Self> {
-        let smaps = fs::read_to_string("/proc/self/smaps")?;
-        Self::read(&smaps, address).ok_or_else(|| io::ErrorKind::NotFound.into())
-    }
-
-    fn read(smaps: &str, address: usize) -> Option<Self> {
-        let mut lines = smaps.lines().skip_while(|line| !begins(line, address));
-        lines.next()?;
-        let mut report = Self::default();
-        for line in lines.take_while(|line| range(line).is_none()) {
-            let (name, value) = line.split_once(':')?;
-            let kib = || value.trim().strip_suffix(" kB").and_then(|kib| kib.trim().parse().ok());
-            match name {
-                "Rss" => report.resident_kib = kib()?,
-                "AnonHugePages" | "ShmemPmdMapped" | "FilePmdMapped" | "Private_Hugetlb"
-                | "Shared_Hugetlb" => report.large_kib += kib().unwrap_or(0_u64),
-                _ => {}
-            }
-        }
-        Some(report)
-    }
-}
-
-/// The range of the line that begins a mapping.
-fn range(line: &str) -> Option<(usize, usize)> {
-    let (from, to) = line.split(' ').next()?.split_once('-')?;
-    Some((usize::from_str_radix(from, 16).ok()?, usize::from_str_radix(to, 16).ok()?))
-}
-
-fn begins(line: &str, address: usize) -> bool {
-    range(line).is_some_and(|(from, to)| (from..to).contains(&address))
+    tidings_pages::advise(&(range.start as usize..range.end as usize))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const SMAPS: &str = "\
-1000-3000 rw-p 00000000 00:00 0
-Rss:                   8 kB
-AnonHugePages:         0 kB
-VmFlags: rd wr
-200000-600000 rw-p 00000000 00:00 0   [anon]
-Rss:                4096 kB
-AnonHugePages:      2048 kB
-VmFlags: rd wr hg
-";
-
-    #[test]
-    fn a_mapping_is_found_by_any_of_its_addresses() {
-        let large = Report { resident_kib: 4096, large_kib: 2048 };
-        assert_eq!(Report::read(SMAPS, 0x20_0000), Some(large));
-        assert_eq!(Report::read(SMAPS, 0x5f_ffff), Some(large));
-        let small = Report { resident_kib: 8, large_kib: 0 };
-        assert_eq!(Report::read(SMAPS, 0x1000), Some(small));
-        assert_eq!(Report::read(SMAPS, 0x60_0000), None);
-        assert_eq!(Report::read("nonsense\nRss: many\n", 0x1000), None);
-    }
 
     #[test]
     fn words_are_zeros_that_can_be_written_and_are_there_when_filled() {

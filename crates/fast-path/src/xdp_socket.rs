@@ -10,7 +10,7 @@
 //! networking/af_xdp.rst.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::io::Errno;
@@ -115,7 +115,7 @@ impl XdpSocket {
         let to_send = Ring::map(&socket, libc::XDP_PGOFF_TX_RING, offsets.tx)?;
         let sent = libc::XDP_UMEM_PGOFF_COMPLETION_RING as i64;
         let sent = Ring::map(&socket, sent, offsets.cr)?;
-        bind(&socket, interface)?;
+        bind_xdp(&socket, interface)?;
         let free = (0..u64::from(PLACES)).map(|place| place * u64::from(PLACE_BYTES)).collect();
         Ok(Self { socket, to_send, sent, places, free, waits: false })
     }
@@ -186,8 +186,12 @@ impl XdpSocket {
     }
 }
 
-/// Binds it to the first queue of an interface.
-fn bind(socket: &OwnedFd, interface: u32) -> io::Result<()> {
+/// Binds a socket of XDP to the first queue of an interface, with frames that are copied.
+///
+/// # Errors
+/// If it has no rings yet, another socket has the queue, or the kernel or the interface has none.
+pub fn bind_xdp(socket: impl AsFd, interface: u32) -> io::Result<()> {
+    let socket = socket.as_fd();
     let address = libc::sockaddr_xdp {
         sxdp_family: libc::AF_XDP as u16,
         sxdp_flags: libc::XDP_COPY,

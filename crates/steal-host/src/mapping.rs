@@ -7,13 +7,12 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{FallocateFlags, OFlags, fallocate};
+use tidings_pages::Shared;
 
 use crate::layout::{FLAGS_AT, LINE_BYTES, WORDS_AT};
 
@@ -33,13 +32,13 @@ pub(crate) fn create(path: &Path, bytes: usize) -> io::Result<File> {
 /// A file of words, mapped whole, shared with all who map it.
 #[derive(Debug)]
 pub(crate) struct Words {
-    raw: MmapRaw,
+    raw: Shared,
 }
 
 impl Words {
     /// Maps the first `bytes` of a file, which has as many.
     pub(crate) fn of(file: &File, bytes: usize) -> io::Result<Self> {
-        Ok(Self { raw: MmapOptions::new().len(bytes).map_raw(file.as_raw_fd())? })
+        Ok(Self { raw: Shared::for_writing(file, bytes)? })
     }
 
     /// The words.
@@ -58,7 +57,7 @@ impl Words {
 /// The file of a segment: words, and flags of four bytes between them.
 #[derive(Debug)]
 pub(crate) struct Mapping {
-    raw: MmapRaw,
+    raw: Shared,
 }
 
 impl Mapping {
@@ -68,7 +67,7 @@ impl Mapping {
         if bytes < WORDS_AT {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        Ok(Self { raw: MmapOptions::new().len(bytes).map_raw(file.as_raw_fd())? })
+        Ok(Self { raw: Shared::for_writing(file, bytes)? })
     }
 
     /// The words of the header.

@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use tidings_pages::{Report, Shared};
+
 use crate::error::CreateError;
 use crate::layout::Shape;
 use crate::memory::{Memory, Refusal};
@@ -38,6 +40,17 @@ impl Segment {
         let placed = place(&beside, path);
         let _ = fs::remove_file(&beside); // it has its name, or its maker an error
         placed.map(|()| Self { path: path.to_owned(), file })
+    }
+
+    /// Puts it on pages of 2 MiB, for all who join it, as far as it fills such pages and the kernel
+    /// has them; the report is of these. The usual segment has 16 MiB of rings.
+    ///
+    /// # Errors
+    /// If the kernel does not say what it gave.
+    pub fn enlarge_pages(&self) -> io::Result<Report> {
+        let bytes = self.file.metadata()?.len();
+        let bytes = usize::try_from(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        tidings_pages::enlarge(&Shared::for_writing(&self.file, bytes)?.extent())
     }
 
     /// Where it lies.
@@ -121,6 +134,14 @@ mod tests {
         let again = Segment::create(&path, 3, &Rules::default()).expect_err("foreign");
         assert!(matches!(again, CreateError::Foreign { .. }), "{again}");
         assert_eq!(fs::read_dir(directory.path()).expect("it").count(), 1);
+    }
+
+    #[test]
+    fn its_rings_are_put_on_large_pages_where_there_are_some() {
+        let directory = tempfile::tempdir_in("/dev/shm").expect("a directory in memory");
+        let segment = Segment::create(&directory.path().join("segment"), 24, &Rules::default());
+        let report = segment.expect("room").enlarge_pages().expect("there is memory");
+        assert!(report.resident_kib >= 8 << 10, "of some 16 MiB of rings: {report:?}");
     }
 
     /// No file system in memory has room for 64 TiB.

@@ -99,6 +99,8 @@ pub struct Settings {
     pub id_salt: u32,
     pub service_core: ServiceCores,
     pub priority: Priority,
+    /// Whether the vector and the board are put on pages of 2 MiB.
+    pub large_pages: bool,
     pub log: String,
     pub log_format: LogFormat,
     pub receive_buffer_bytes: usize,
@@ -198,6 +200,7 @@ impl Settings {
             id_salt: reader.required("id_salt", value::integer::<0, 0xffff_ffff>) as u32,
             service_core: reader.required("service_core", value::from_str::<ServiceCores>),
             priority: reader.required("priority", value::from_str::<Priority>),
+            large_pages: reader.required("large_pages", value::switch),
             log: reader.required("log", value::log_filter),
             log_format: reader.required("log_format", value::log_format),
             receive_buffer_bytes: reader.required("receive_buffer_bytes", value::buffer) as usize,

@@ -88,7 +88,7 @@ pub(crate) fn nearest(key: &str) -> Option<&'static str> {
 }
 
 /// Every setting, in the order of `--help`.
-pub(crate) static SETTINGS: [Setting; 43] = [
+pub(crate) static SETTINGS: [Setting; 44] = [
     Setting {
         key: "name",
         placeholder: "NAME",
@@ -449,6 +449,16 @@ pub(crate) static SETTINGS: [Setting; 43] = [
         allowed: "normal, low or idle",
         about: "The agent's priority: as started, with a niceness of 10, or \
                 only while a core is idle",
+        reloads: false,
+    },
+    Setting {
+        key: "large_pages",
+        placeholder: "BOOL",
+        form: Form::Switch,
+        default: Some("false"),
+        allowed: "true or false",
+        about: "Whether the vector and the board are put on pages of 2 MiB, as far as they fill such \
+                pages",
         reloads: false,
     },
     Setting {

@@ -55,6 +55,12 @@ impl Node {
         (view.name == name).then_some(view)
     }
 
+    /// The addresses of the large arrays of its vector, which stay where they are as long as it
+    /// lives: for advice to the operating system about their pages.
+    pub fn extents(&self) -> [core::ops::Range<usize>; 2] {
+        self.vector.extents()
+    }
+
     /// Members that have not left, this node among them; [`Node::ages`] says it after a walk.
     pub fn members(&self) -> u32 {
         self.membership.targets() as u32 + 1

@@ -16,6 +16,8 @@ pub mod last;
 mod lengths;
 pub mod merge;
 
+use core::ops::Range;
+
 use tidings_primitives::time::Instant;
 
 use crate::calendar::Calendar;
@@ -140,6 +142,15 @@ impl Vector {
     /// The most entries it holds.
     pub fn capacity(&self) -> usize {
         self.capacity
+    }
+
+    /// The addresses of its large arrays: payloads, and what is known of each node. They stay where
+    /// they are, for as many entries as it can hold.
+    pub fn extents(&self) -> [Range<usize>; 2] {
+        let payloads = self.payloads.as_ptr() as usize;
+        let meta = self.meta.as_ptr() as usize;
+        let meta_bytes = self.meta.capacity() * size_of::<Meta>();
+        [payloads..payloads + self.payloads.len(), meta..meta + meta_bytes]
     }
 
     /// The entry about `id`.
