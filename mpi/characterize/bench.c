@@ -18,12 +18,19 @@
 
 MPI_Comm bench_group(const Bench *bench, const int *ranks, int count)
 {
-    int place = MPI_UNDEFINED;
-    for (int at = 0; at < count; at++)
-        if (ranks[at] == bench->rank)
-            place = at;
+    MPI_Group world, group = MPI_GROUP_EMPTY;
     MPI_Comm comm;
-    MPI_Comm_split(MPI_COMM_WORLD, place == MPI_UNDEFINED ? MPI_UNDEFINED : 0, place, &comm);
+    bool takes_part = false;
+    for (int at = 0; at < count; at++)
+        takes_part |= ranks[at] == bench->rank;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    if (takes_part)
+        MPI_Group_incl(world, count, ranks, &group);
+    /* Not split: that sends messages to all ranks, and thousands of them wait for a pair. */
+    MPI_Comm_create(MPI_COMM_WORLD, group, &comm);
+    if (takes_part)
+        MPI_Group_free(&group);
+    MPI_Group_free(&world);
     return comm;
 }
 
@@ -32,7 +39,7 @@ void bench_together(const Bench *bench, MPI_Comm *comm)
     if (*comm != MPI_COMM_NULL)
         MPI_Comm_free(comm);
     if (bench->simulated) { /* no one is disturbed there, and looking would take the longest */
-        MPI_Barrier(MPI_COMM_WORLD);
+        networks_barrier(bench->networks, MPI_COMM_WORLD);
         return;
     }
     const struct timespec nap = { 0, NAP_NS };

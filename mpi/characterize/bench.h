@@ -12,6 +12,7 @@
 #include <mpi.h>
 #include <stdbool.h>
 
+#include "../machine/networks.h"
 #include "../scaling/tidings_scaling_mpi.h"
 #include "places.h"
 #include "rows.h"
@@ -20,6 +21,7 @@
 typedef struct Bench {
     int rank, ranks;
     bool simulated;
+    Networks *networks; /* for collectives of all ranks; null if there are none */
     Settings settings;
     Places places;
     Rows rows;

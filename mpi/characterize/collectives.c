@@ -38,7 +38,8 @@ static void measure(Bench *bench, MPI_Comm comm, const CollectiveKind *kind, Lab
         skip(bench, label.test, label.variant, reason);
         return;
     }
-    collective_open(&setup.collective, comm, kind, (int)(label.bytes / sizeof(unsigned)));
+    int words = (int)(label.bytes / sizeof(unsigned));
+    collective_open(&setup.collective, comm, bench->networks, kind, words);
     samples_take(bench, MPI_COMM_WORLD, bench_repetitions(bench, label.bytes * bench->ranks),
                  repetition, &setup, &samples);
     bool right = comm == MPI_COMM_NULL || kind->is_right(&setup.collective);
@@ -55,6 +56,8 @@ static void each_operation(Bench *bench, MPI_Comm comm, const char *variant, int
 {
     for (int at = 0; at < COLLECTIVE_COUNT; at++) {
         const CollectiveKind *kind = &COLLECTIVES[at];
+        if (!settings_lists(bench->settings.operations, kind->name))
+            continue;
         for (int size = 0; size < (kind->has_size ? SIZE_COUNT : 1); size++) {
             Label label = { parallel ? kind->parallel : kind->name, variant,
                             kind->has_size ? SIZES[size] : 0, count, 1 };
@@ -69,7 +72,8 @@ static void sweep(Bench *bench)
     for (int at = 0; at < COLLECTIVE_COUNT; at++)
         for (double bytes = 16; COLLECTIVES[at].has_size && bytes <= bench->settings.largest;
              bytes = bench_next(bench, bytes))
-            if (fmod(bytes, sizeof(unsigned)) == 0 && bytes != SIZES[1])
+            if (fmod(bytes, sizeof(unsigned)) == 0 && bytes != SIZES[1]
+                && settings_lists(bench->settings.operations, COLLECTIVES[at].name))
                 measure(bench, MPI_COMM_WORLD, &COLLECTIVES[at],
                         (Label){ COLLECTIVES[at].name, "WORLD", bytes, bench->ranks, 1 });
 }

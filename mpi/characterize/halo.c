@@ -8,6 +8,7 @@
 #include "routes.h"
 #include "tests.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -49,11 +50,11 @@ static bool measure(Bench *bench, MPI_Comm comm, const Protocol *protocol, int s
 static void sweep(Bench *bench, MPI_Comm comm, const Protocol *protocol, const Order *order)
 {
     char variant[ORDER_NAME + 40];
-    int largest = (int)bench->settings.halo_largest;
+    double largest = bench->settings.halo_largest, factor = bench->settings.factor;
     snprintf(variant, sizeof variant, "%.40s, %.40s", order->name, protocol->name);
-    for (int side = LEAST_SIDE; side <= largest;
-         side = side < largest && 4 * side > largest ? largest : 4 * side)
-        if (!measure(bench, comm, protocol, side, variant)) {
+    for (double side = LEAST_SIDE; side <= largest;
+         side = side < largest ? fmin(side * factor, largest) : INFINITY)
+        if (!measure(bench, comm, protocol, (int)side, variant)) {
             skip(bench, "halo", variant, "this MPI does not have it");
             return;
         }
@@ -109,7 +110,8 @@ void test_halo(Bench *bench)
     char reason[200];
     int count = bench->ranks > 1 ? orders_list(bench, orders) : 0;
     if (count == 0)
-        skip(bench, "halo", "", "needs 2 ranks: start more");
+        skip(bench, "halo", "", bench->ranks > 1 ? "--orders names no order of this machine"
+                                                 : "needs 2 ranks: start more");
     for (int at = 0; at < count; at++) {
         MPI_Comm comm = order_comm(bench, &orders[at], reason, sizeof reason);
         if (comm == MPI_COMM_NULL) {

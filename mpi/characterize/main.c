@@ -41,6 +41,7 @@ static void usage(void)
 
 static void run_all(Bench *bench)
 {
+    bench->networks = networks_open();
     places_find(&bench->places, &bench->settings, MPI_COMM_WORLD, &bench->rows);
     rows_print(&bench->rows, MPI_COMM_WORLD);
     for (int at = 0; at < TEST_COUNT; at++)
@@ -49,6 +50,7 @@ static void run_all(Bench *bench)
             rows_print(&bench->rows, MPI_COMM_WORLD);
         }
     places_free(&bench->places);
+    networks_close(bench->networks);
 }
 
 int main(int count, char **words)

@@ -13,12 +13,12 @@ static unsigned content(int rank, int to, int at)
 
 static void barrier(Collective *c)
 {
-    MPI_Barrier(c->comm);
+    networks_barrier(c->networks, c->comm);
 }
 
 static void bcast(Collective *c)
 {
-    MPI_Bcast(c->all, c->words, MPI_UNSIGNED, 0, c->comm);
+    networks_bcast(c->networks, c->all, c->words, MPI_UNSIGNED, 0, c->comm);
 }
 
 static void reduce(Collective *c)
@@ -115,9 +115,10 @@ double collective_memory(const CollectiveKind *kind, int ranks, double bytes)
     return 2 * bytes * (kind->of_all ? ranks : 1);
 }
 
-void collective_open(Collective *collective, MPI_Comm comm, const CollectiveKind *kind, int words)
+void collective_open(Collective *collective, MPI_Comm comm, Networks *networks,
+                     const CollectiveKind *kind, int words)
 {
-    *collective = (Collective){ .comm = comm, .words = words };
+    *collective = (Collective){ .comm = comm, .networks = networks, .words = words };
     if (comm == MPI_COMM_NULL)
         return;
     MPI_Comm_rank(comm, &collective->rank);

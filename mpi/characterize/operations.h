@@ -8,9 +8,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "../machine/networks.h"
+
 /* What an operation needs; on ranks outside of the communicator it does nothing. */
 typedef struct Collective {
-    MPI_Comm comm; /* MPI_COMM_NULL outside */
+    MPI_Comm comm;      /* MPI_COMM_NULL outside */
+    Networks *networks; /* for collectives of all ranks, or null */
     int rank, ranks, words;
     unsigned *mine, *all;
 } Collective;
@@ -29,7 +32,8 @@ extern const int COLLECTIVE_COUNT;
 double collective_memory(const CollectiveKind *kind, int ranks, double bytes);
 
 /* Makes room, and fills it. */
-void collective_open(Collective *collective, MPI_Comm comm, const CollectiveKind *kind, int words);
+void collective_open(Collective *collective, MPI_Comm comm, Networks *networks,
+                     const CollectiveKind *kind, int words);
 void collective_close(Collective *collective);
 
 #endif

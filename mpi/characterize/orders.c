@@ -64,6 +64,12 @@ static void effective(const Places *places, const Order *order, char letters[AXE
     letters[length] = 0;
 }
 
+/* Whether an order is one of those that were asked for. */
+static bool is_wanted(const Bench *bench, const char *name)
+{
+    return settings_lists(bench->settings.orders, name);
+}
+
 int orders_list(const Bench *bench, Order orders[MOST_ORDERS])
 {
     int count = 0, axes[AXES] = { 0, 1, 2, 3 };
@@ -77,10 +83,10 @@ int orders_list(const Bench *bench, Order orders[MOST_ORDERS])
         effective(&bench->places, &order, seen[count]);
         for (int at = 0; at < count; at++)
             again = again || strcmp(seen[at], seen[count]) == 0;
-        if (!again)
+        if (!again && is_wanted(bench, order.name))
             orders[count++] = order;
     } while (next_permutation(axes));
-    if (bench->places.nodes > 2)
+    if (bench->places.nodes > 2 && is_wanted(bench, "Hilbert"))
         orders[count++] = (Order){ .name = "Hilbert", .kind = HILBERT };
     if (bench->settings.order)
         orders[count++] = (Order){ .name = "file", .kind = FILE_OF_RANKS };

@@ -10,7 +10,7 @@ const char SETTINGS_USAGE[] =
     "  --test NAME          only this test; repeat the option for more (default: all)\n"
     "  --repetitions N      of each series; a quarter from 64 KiB on (default 100)\n"
     "  --largest BYTES      the largest message (default 1048576)\n"
-    "  --factor N           from one size of message to the next (default 4)\n"
+    "  --factor N           from one size of message, or N of HALO, to the next (default 4)\n"
     "  --halo-largest N     the largest side of a sub-domain of HALO (default 1024)\n"
     "  --beyond-cache BYTES the buffers of tests out of cache (default 67108864)\n"
     "  --memory BYTES       what a rank may use for one operation (default 268435456)\n"
@@ -21,6 +21,8 @@ const char SETTINGS_USAGE[] =
     "  --link-mbit X,Y,Z    what links along X, Y and Z pass; one number: all the same\n"
     "  --places FILE        the node that each rank must be on, a line for each rank\n"
     "  --order FILE         one more order of HALO: the rank of each place, a line for each\n"
+    "  --orders LIST        of the orders of HALO only these, such as XYZT,TXYZ,Hilbert\n"
+    "  --operations LIST    of the collective operations only these, such as barrier,bcast\n"
     "  --help               this text\n";
 
 /* What is read into: settings, and how tests are named. */
@@ -101,8 +103,21 @@ static bool option(void *into, int letter, const char *text)
     case 'r': return rates(text, settings->link_mbit);
     case 'p': settings->places = text; return *text != 0;
     case 'o': settings->order = text; return *text != 0;
+    case 'O': settings->orders = text; return *text != 0;
+    case 'd': settings->operations = text; return *text != 0;
     default: settings->help = true; return true;
     }
+}
+
+bool settings_lists(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = list; at && *at; at += strcspn(at, ",")) {
+        at += *at == ',';
+        if (strncmp(at, name, length) == 0 && strcspn(at, ",") == length)
+            return true;
+    }
+    return !list;
 }
 
 Settings settings_read(int count, char **words, int (*test_of)(const char *name))
@@ -122,6 +137,8 @@ Settings settings_read(int count, char **words, int (*test_of)(const char *name)
         { "link-mbit", required_argument, NULL, 'r' },
         { "places", required_argument, NULL, 'p' },
         { "order", required_argument, NULL, 'o' },
+        { "orders", required_argument, NULL, 'O' },
+        { "operations", required_argument, NULL, 'd' },
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
     };

@@ -21,12 +21,17 @@ typedef struct Settings {
     double link_mbit[DIMENSIONS]; /* what links along X, Y and Z pass; 0 if it is not known */
     const char *places;    /* a file: the node of each rank */
     const char *order;     /* a file: the rank at each place of the HALO's grid */
+    const char *orders;    /* names of the orders of HALO, by commas; null: all */
+    const char *operations; /* names of collective operations, by commas; null: all */
     bool help;
     char wrong[200];
 } Settings;
 
 /* Reads the command line; the name of a test becomes a bit by `test_of`, which is -1 if none. */
 Settings settings_read(int count, char **words, int (*test_of)(const char *name));
+
+/* Whether a list of names has one; null has all. */
+bool settings_lists(const char *list, const char *name);
 
 /* The options, as a text. */
 extern const char SETTINGS_USAGE[];

@@ -37,7 +37,22 @@ class Kind:
     hop_us: float = 0.0  # of every link, however many there are
     receive_us: float = 0.0  # what a message costs the rank that receives it
     engine_links: float = 0.0  # what a node sends and receives at most, in links; 0: no bound
+    networks: str = ""  # zones beside it, for collectives of all ranks
 
+
+# BlueGene/P's networks for barriers and broadcasts of all ranks (mpi/machine/networks.h): 1.3 µs
+# for a barrier of 72 Ki nodes; 5.1 GB/s over three links both ways, so 0.85 GB/s a link each way.
+# What a broadcast takes at least is not in the paper: 5 µs are what IBM states for MPI over the
+# tree, as far as remembered. A message crosses the link of either end, hence half of each latency.
+NETWORK = """
+    <cluster id="{name}" prefix="{name}" suffix="" radical="0-1" speed="1Gf" bw="{bandwidth}"
+             lat="{half_latency}"/>"""
+BLUEGENE_P_NETWORKS = "".join(
+    (
+        NETWORK.format(name="interrupt", bandwidth="1GBps", half_latency="0.65us"),
+        NETWORK.format(name="collective", bandwidth="0.85GBps", half_latency="2.5us"),
+    )
+)
 
 # The torus has the paper's figures (Levy et al., ROSS'14, section 4.1): 2 GB/s a link each way, ten
 # links a node, 2.6 µs. The others are rounded from what the vendors state, cores and speeds as in
@@ -58,6 +73,7 @@ KINDS = {
         hop_us=2.6 / 47,
         receive_us=2.8 - 2.6 / 47,
         engine_links=6.0,
+        networks=BLUEGENE_P_NETWORKS,
     ),
     "torus": Kind("BlueGene/Q", shapes.torus_of, shapes.torus, 2.0, 2.6, 16, 12.8),
     "fat-tree": Kind("QDR InfiniBand", shapes.fat_tree_of, shapes.fat_tree, 4.0, 2.0, 8, 11.7),
@@ -81,11 +97,20 @@ PLATFORM = """\
     <prop id="network/TCP-gamma" value="0"/>
     <prop id="network/crosstraffic" value="no"/>{receive}
   </config>
-  <cluster id="machine" prefix="n" suffix="" radical="0-{last}" speed="{gflops:g}Gf" core="{cores}"
-           bw="{link:g}GBps" lat="{hop_ns:.6f}ns" {loopback}
-           topology="{topology}" topo_parameters="{parameters}" sharing_policy="SPLITDUPLEX"/>
+{cluster}
 </platform>
 """
+
+CLUSTER = """\
+  <cluster id="machine" prefix="n" suffix="" radical="0-{last}" speed="{gflops:g}Gf" core="{cores}"
+           bw="{link:g}GBps" lat="{hop_ns:.6f}ns" {loopback}
+           topology="{topology}" topo_parameters="{parameters}" sharing_policy="SPLITDUPLEX"/>"""
+
+# Zones beside each other have no way from one to another: ranks stay on the machine.
+ZONE = """\
+  <zone id="networks" routing="Full">
+  {cluster}{networks}
+  </zone>"""
 
 
 def platform(shape: Shape, options: argparse.Namespace) -> str:
@@ -100,18 +125,20 @@ def platform(shape: Shape, options: argparse.Namespace) -> str:
         f"link each way, {options.worst_latency_us:g} µs between the farthest two. Made by "
         "mpi/platforms/make.py."
     )
-    return PLATFORM.format(
-        comment=comment,
+    cluster = CLUSTER.format(
         last=shape.nodes - 1,
         gflops=options.core_gflops,
         cores=options.cores,
         link=options.link_gb_s,
         hop_ns=hop_ns,
         loopback=ENGINE.format(engine=engine, hop_ns=hop_ns) if engine else LOOPBACK,
-        receive=RECEIVE.format(seconds=1e-6 * kind.receive_us) if kind.receive_us else "",
         topology=shape.topology,
         parameters=shape.parameters,
     )
+    if kind.networks:
+        cluster = ZONE.format(cluster=cluster, networks=kind.networks)
+    receive = RECEIVE.format(seconds=1e-6 * kind.receive_us) if kind.receive_us else ""
+    return PLATFORM.format(comment=comment, receive=receive, cluster=cluster)
 
 
 def hosts(nodes: int, ranks_per_node: int) -> str:

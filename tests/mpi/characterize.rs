@@ -219,6 +219,32 @@ fn blue_gene_p_has_the_papers_latency_its_engine_and_its_fan_out() {
     assert!((18e9..20.5e9).contains(&(8.0 * out)), "{out}");
 }
 
+/// Balaji et al., sections 2.1, 3.3.1 and 3.3.2: hardware serves barriers and broadcasts of all
+/// ranks, and of the duplicate of WORLD, but not of WORLD without its last rank.
+#[test]
+fn collectives_of_all_ranks_of_blue_gene_p_have_networks_of_their_own() {
+    let words = "--repetitions 1 --largest 4 --test collectives --operations barrier,bcast";
+    let rows = simulated(&["bluegene-p", "--shape", "3,3,3"], 27, words);
+    assert!(rows.iter().all(|row| row["valid"] != false), "{rows:?}");
+    assert!(of(&rows, "allreduce").is_empty(), "--operations names two");
+    let of_bytes = |test: &str, variant: &str, bytes: u64| {
+        let own = of(&rows, test).into_iter().filter(|row| row["bytes"] == bytes);
+        let mut own = own.filter(|row| row["variant"] == variant).map(seconds);
+        own.next().unwrap_or_else(|| panic!("{test} {variant} {bytes}: {rows:?}"))
+    };
+    for world in ["WORLD", "duplicate of WORLD"] {
+        let barrier = of_bytes("barrier", world, 0);
+        assert!((barrier / 1.3e-6 - 1.0).abs() < 0.02, "{world}: {barrier}");
+        let large = of_bytes("bcast", world, 16384);
+        assert!((large / (5e-6 + 16384.0 / 0.85e9) - 1.0).abs() < 0.02, "{world}: {large}");
+    }
+    let split = "WORLD without the last rank";
+    for (test, bytes, least) in [("barrier", 0, 5.0), ("bcast", 4, 2.0), ("bcast", 16384, 3.0)] {
+        let ratio = of_bytes(test, split, bytes) / of_bytes(test, "WORLD", bytes);
+        assert!(ratio > least, "{test} of {bytes} B takes {ratio} of the time on WORLD");
+    }
+}
+
 #[test]
 fn on_a_torus_flows_share_the_link_that_they_have_in_common_and_a_hop_costs_its_latency() {
     let words = "--repetitions 1 --factor 16 --test hops --test overlap --test through";
@@ -304,4 +330,17 @@ fn all_orders_of_ranks_are_predicted_then_measured() {
     let names = [best, worst].map(|row| row["variant"].as_str().expect("a name"));
     assert!(load(best) < load(worst), "orders differ: {names:?}");
     assert!(time(names[0]) < time(names[1]), "what is predicted is measured: {names:?}");
+}
+
+#[test]
+fn of_the_orders_of_ranks_only_those_that_are_named_are_measured() {
+    let words = "--repetitions 1 --halo-largest 2 --test halo --orders TZYX,XYZ,Hilbert";
+    let rows = torus(words, "4,2,2", 16);
+    let names: BTreeSet<&str> = of(&rows, "halo")
+        .iter()
+        .filter_map(|row| row["variant"].as_str()?.split(',').next())
+        .collect();
+    assert_eq!(names, BTreeSet::from(["Hilbert", "TZYX"]));
+    let none = torus(&words.replace("TZYX,XYZ,Hilbert", "XYZ"), "4,2,2", 16);
+    assert!(skipped(&none, "halo")[0].contains("--orders"), "{none:?}");
 }
