@@ -22,7 +22,7 @@ typedef struct Places {
     int *core;         /* T of each rank: how many before it are on its node */
     int each;          /* ranks on a node, if all have as many; else 0 */
     bool mesh;         /* rows are not closed to rings */
-    int length[AXES];  /* of the torus or mesh, or of a row of nodes where the network is not known */
+    int length[AXES];  /* of the torus or mesh; of a row of nodes where it is not known */
     char unfit[200];   /* why there are no coordinates; empty if there are */
     char unknown[200]; /* why no routes are known; empty if they are */
 } Places;

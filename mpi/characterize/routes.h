@@ -1,6 +1,7 @@
 /*
- * Routes on a torus, dimension by dimension, the shorter way round, or on a mesh: how many links a message
- * passes, and how loaded each link is. What a mapping is predicted from, before it is measured.
+ * Routes on a torus, dimension by dimension, the shorter way round, or on a mesh: how many links a
+ * message passes, and how loaded each link is. What a mapping is predicted from, before it is
+ * measured.
  */
 #ifndef TIDINGS_CHARACTERIZE_ROUTES_H
 #define TIDINGS_CHARACTERIZE_ROUTES_H

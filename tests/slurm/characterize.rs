@@ -57,7 +57,8 @@ fn a_characterisation_is_a_job_that_goes_on_after_its_node_died() {
     let failed = running.wait_with_output().expect("an own child");
     assert_eq!(failed.status.code(), Some(1), "{}\n{}", said(&failed), slurm.logs());
     assert!(said(&failed).contains("what was measured is kept"), "{}", said(&failed));
-    slurm.says("scontrol update NodeName=n2 State=RESUME");
+    // Its daemon lives, so that the controller may have it back already.
+    slurm.shell("scontrol update NodeName=n2 State=RESUME");
     slurm.until_idle();
     fs::write(folder.join("gate"), "").expect("ours");
     let done = characterize(&slurm).output().expect("it is built");

@@ -31,7 +31,7 @@ pub struct Starter(Kind);
 #[derive(Debug)]
 enum Kind {
     Local(local::Launcher),
-    Hosts(hosts::Launcher),
+    Hosts(Box<hosts::Launcher>),
     Slurm(slurm::Launcher),
     Simulated(simulated::Launcher),
     Plain,
@@ -46,7 +46,7 @@ impl Starter {
         Ok(Self(match backend {
             Backend::Local(mpi) => Kind::Local(local::Launcher::find(mpi)?),
             Backend::Hosts(mpi, network) => {
-                Kind::Hosts(hosts::Launcher::make(mpi, network, most_nodes)?)
+                Kind::Hosts(Box::new(hosts::Launcher::make(mpi, network, most_nodes)?))
             }
             Backend::Slurm(mpi, words) => Kind::Slurm(slurm::Launcher::find(mpi, words)?),
             Backend::Smpi(machine) => Kind::Simulated(simulated::Launcher::find(machine)?),

@@ -12,7 +12,7 @@ use std::os::fd::AsRawFd as _;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimestampns};
+use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimestampns, SndBufForce};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
 use nix::sys::time::TimeSpec;
 
@@ -38,7 +38,8 @@ const HEADER_BYTES: usize = 28;
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Links that are measured at once.
 const AT_ONCE: usize = 4;
-/// Room for what arrives before it is read.
+/// Room for what was not yet sent, and for what arrives before it is read: how often this process
+/// has its turn does not count.
 const ROOM_BYTES: usize = 16 << 20;
 
 /// What one direction of a link does, beside what was asked.
@@ -93,6 +94,9 @@ impl Gauged {
 ///
 /// # Errors
 /// What the system says, if hosts have no sockets.
+///
+/// # Panics
+/// Never: no thread that measures panics.
 pub fn gauge(mesh: &Mesh) -> io::Result<Vec<Gauged>> {
     let mut all = Vec::new();
     for wave in waves(mesh.cables()) {
@@ -141,6 +145,7 @@ impl<'a> End<'a> {
         socket.set_read_timeout(Some(PATIENCE))?;
         setsockopt(&socket, ReceiveTimestampns, &true)?;
         setsockopt(&socket, RcvBufForce, &ROOM_BYTES)?;
+        setsockopt(&socket, SndBufForce, &ROOM_BYTES)?; // the queue of a link holds all of it
         let at = socket.local_addr()?;
         Ok(Self { mesh, host, way, socket, at })
     }
@@ -172,7 +177,9 @@ fn of_cable(mesh: &Mesh, cable: &Cable) -> io::Result<[Gauged; 2]> {
     let high = End::open(mesh, cable.high, Way { axis, is_up: false })?;
     let round_us = (one_way_us(&low, &high)? + one_way_us(&high, &low)?).max(0.0);
     let mut both = [filled(&low, &high)?, filled(&high, &low)?];
-    both.iter_mut().for_each(|own| own.round_us = round_us);
+    for own in &mut both {
+        own.round_us = round_us;
+    }
     Ok(both)
 }
 

@@ -68,7 +68,7 @@ impl Mesh {
 
     fn lay_cables(&mut self) -> Result<(), ExperimentError> {
         if self.network.delay_us > 0.0 {
-            let ends = self.shape.cables().into_iter().flat_map(|cable| self.ends(&cable));
+            let ends = self.shape.cables().into_iter().flat_map(|cable| Self::ends(&cable));
             let ends =
                 ends.map(|(host, way)| End { namespace: self.namespace(host), card: way.card() });
             let line = DelayLine::cables(ends.collect(), self.network.delay_us);
@@ -78,7 +78,7 @@ impl Mesh {
         }
         let mut lines = String::new();
         for cable in self.shape.cables() {
-            let [low, high] = self.ends(&cable).map(|(host, way)| {
+            let [low, high] = Self::ends(&cable).map(|(host, way)| {
                 let (card, namespace) = (way.card(), self.namespace(host));
                 format!("name {card} address {} netns {namespace}", hardware_address(host, way))
             });
@@ -88,7 +88,7 @@ impl Mesh {
     }
 
     /// The hosts of a cable, and the way by which it leaves each.
-    fn ends(&self, cable: &Cable) -> [(u32, Way); 2] {
+    fn ends(cable: &Cable) -> [(u32, Way); 2] {
         let axis = cable.axis;
         [(cable.low, Way { axis, is_up: true }), (cable.high, Way { axis, is_up: false })]
     }
@@ -97,7 +97,7 @@ impl Mesh {
     fn ways(&self, host: u32) -> Vec<(Way, u32, Way)> {
         let mut ways = Vec::new();
         for cable in self.shape.cables() {
-            let [(low, up), (high, down)] = self.ends(&cable);
+            let [(low, up), (high, down)] = Self::ends(&cable);
             ways.extend((low == host).then_some((up, high, down)));
             ways.extend((high == host).then_some((down, low, up)));
         }
