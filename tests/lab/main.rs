@@ -2,6 +2,7 @@
 //! measured, and leave no process behind.
 
 mod characterize;
+mod fluid;
 mod links;
 mod noise;
 mod places;

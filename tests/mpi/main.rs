@@ -11,6 +11,7 @@ mod characterize;
 mod cost;
 mod differential;
 mod documented;
+mod fluid;
 mod gossip;
 mod kernels;
 mod platforms;

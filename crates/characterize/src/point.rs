@@ -99,7 +99,8 @@ pub fn characterisation(series: &Series, records: &[Record]) -> Characterisation
             match row {
                 Row::Samples(samples) => {
                     let own = runs.entry(key(record, &samples)).or_default();
-                    own.push(run(samples, is_contaminated));
+                    let is_disturbed = is_contaminated && samples.modelled_ranks.is_none();
+                    own.push(run(samples, is_disturbed));
                 }
                 Row::Skipped(skipped) => {
                     all.skipped.insert(skipped);
@@ -123,7 +124,7 @@ pub fn characterisation(series: &Series, records: &[Record]) -> Characterisation
 fn key(record: &Record, samples: &Samples) -> Key {
     Key {
         machine: record.machine.clone(),
-        ranks: record.ranks,
+        ranks: samples.modelled_ranks.unwrap_or(record.ranks),
         test: samples.test.clone(),
         variant: samples.variant.clone(),
         bytes: samples.bytes as u64,
@@ -214,6 +215,15 @@ pub(crate) mod tests {
         assert!(point.valid && !point.busy && point.of_runs.len() == 2);
         let all = characterisation(&series(), &[busy]);
         assert!(all.points[0].busy, "the one run there is counts, and is named busy");
+    }
+
+    #[test]
+    fn a_model_has_the_ranks_that_it_says_and_no_load_disturbs_it() {
+        let mut run = record(&[("hotspot", "mean of workers", 1, 4, 1e-6)], 0.9);
+        run.rows[0]["modelled_ranks"] = json!(131_072);
+        let all = characterisation(&series(), &[run]);
+        let [point] = &all.points[..] else { panic!("{all:?}") };
+        assert_eq!((point.key.ranks, point.contaminated, point.busy), (131_072, 0, false));
     }
 
     #[test]

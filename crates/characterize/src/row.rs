@@ -41,6 +41,9 @@ pub struct Samples {
     pub late: f64,
     /// How far starts may lie apart because of the clocks.
     pub start_error_s: f64,
+    /// Ranks of the machine, if it is a model of one, which no other work disturbs.
+    #[serde(default)]
+    pub modelled_ranks: Option<u32>,
     /// Seconds a message.
     #[serde(rename = "samples_s")]
     pub taken_s: Vec<Option<f64>>,

@@ -191,6 +191,9 @@ pub enum Failure {
     /// A campaign cannot be read, run, stored or evaluated.
     #[error(transparent)]
     Lab(#[from] ExperimentError),
+    /// A machine cannot be modelled.
+    #[error(transparent)]
+    Flows(#[from] tidings_flows::error::FlowsError),
     /// A command on tasks fails.
     #[error(transparent)]
     Tasks(#[from] TasksError),
@@ -247,6 +250,7 @@ impl Failure {
             | Self::Need(_)
             | Self::Mechanism { .. }
             | Self::Program { .. }
+            | Self::Flows(_)
             | Self::Hook(_)
             | Self::NoAgentProgram { .. } => 2,
             Self::Cores(error) => of_cores(error),

@@ -6,6 +6,7 @@
 //! next to the campaign's journal.
 
 mod characterize;
+mod fluid;
 mod links;
 mod noise;
 mod screen;
@@ -40,6 +41,7 @@ Examples:
   tidings lab series studies/overhead-simulated/torus-64.toml --only interval=4
   tidings lab noise --cores 1 --for 30s --output noise-before
   tidings lab characterize --quick
+  tidings lab fluid torus --shape 32,32,32 --cores 4 --test hops
   tidings lab compare noise-before noise-after
 docs/guides/first-campaign.md leads through a first campaign; docs/reference/lab.md describes the
 campaign file, the journal and the tables, docs/reference/noise.md the noise of a system,
@@ -80,6 +82,9 @@ enum Action {
     /// Measure what an MPI machine does under load, and draw it
     #[command(after_help = AFTER_HELP)]
     Characterize(characterize::Options),
+    /// Print what a machine would do under load, by a model of flows on its links
+    #[command(after_help = AFTER_HELP)]
+    Fluid(fluid::Options),
 }
 
 #[derive(Debug, Args)]
@@ -151,6 +156,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         Action::Series(options) => series::run(options),
         Action::Noise(options) => noise::run(options),
         Action::Characterize(options) => characterize::run(options),
+        Action::Fluid(options) => fluid::run(options),
     }
 }
 
