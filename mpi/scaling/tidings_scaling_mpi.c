@@ -171,11 +171,14 @@ static void sleep_for(double seconds)
     nanosleep(&sleep, NULL);
 }
 
-/* Waits until a moment of rank 0's clock; returns by how much it is late then. */
+/* Waits until a moment of rank 0's clock; returns by how much it is late then. No start of a batch is
+ * as far away as a clock that was set back says: its rank does not wait, and counts as late. */
 static double wait_until(const TidingsWindow *window, double moment_s)
 {
-    double own_s = moment_s - window->offset.s, left_s;
+    double own_s = moment_s - window->offset.s, left_s = own_s - now_s(window);
     double spin_s = fmax(window->options.spin_s, 0);
+    if (left_s > 2 * BATCH * LARGEST_WIDTH_S)
+        return INFINITY;
     while ((left_s = own_s - now_s(window)) > spin_s)
         sleep_for(left_s - spin_s);
     while (now_s(window) < own_s) {

@@ -119,6 +119,33 @@ fn ranks_that_are_elsewhere_than_the_mapping_says_are_found() {
     assert!(!of(&rows, "latency").is_empty(), "the rest is measured");
 }
 
+/// A clock that is set back by an hour had its rank wait for an hour at the next start; forwards,
+/// each start was late. Now a series says by how much clocks have moved apart, and the next ones
+/// are measured.
+#[test]
+fn a_clock_that_is_set_meanwhile_is_stated_and_nobody_waits_for_it() {
+    let directory = place();
+    let library = directory.path().join("stepping.so");
+    let source = toolchain::root().join("tests/mpi/stepping_clock.c");
+    done(Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).arg("-ldl"));
+    let mut found = 0;
+    for step_s in ["3600", "-3600"] {
+        let mut command = Mpi::Mpich.launcher(2, directory.path());
+        command.args(["-genv", "STEP_AT", "500", "-genv", "STEP_S", step_s]);
+        Mpi::Mpich.preload(&mut command, &[library.clone()]);
+        let words = format!("{LITTLE} --test pair --repetitions 10");
+        command.arg(Mpi::Mpich.characterize()).args(words.split_whitespace());
+        let rows = rows(&mut command);
+        let error = |row: &&Value| row["start_error_s"].as_f64().unwrap_or(0.0);
+        let all: Vec<&Value> = rows.iter().filter(|row| row.get("samples_s").is_some()).collect();
+        let stepped = all.iter().filter(|row| error(row) > 1000.0).count();
+        assert!(stepped <= 1, "{step_s}: one series has the step: {rows:?}");
+        found += stepped;
+        assert!(all.len() > 4, "the others are measured: {rows:?}");
+    }
+    assert!(found > 0, "one step may fall between two series, but not both");
+}
+
 #[test]
 fn wrong_options_are_refused() {
     let program = Mpi::Mpich.characterize();

@@ -6,12 +6,14 @@
 //! the rows: a [`row`] is a series of samples, of which a [`point`] is what is left without the
 //! warm-up, with its interval; points are drawn as the [`figure`]s of that paper, each with a
 //! sentence that says what it means for an application, on a [`page`]. [`comparison`] tests two of
-//! them, [`growth`] hands series to `tidings-scaling`, and [`plan`] is the series for this machine.
+//! them, [`beside`] what gossip does to each test, [`growth`] hands series to `tidings-scaling`,
+//! and [`plan`] is the series for this machine.
 //!
 //! Nothing here touches the machine or the file system.
 
 #![forbid(unsafe_code)]
 
+pub mod beside;
 pub mod chart;
 pub mod comparison;
 pub mod figure;
