@@ -171,8 +171,8 @@ static void sleep_for(double seconds)
     nanosleep(&sleep, NULL);
 }
 
-/* Waits until a moment of rank 0's clock; returns by how much it is late then. No start of a batch is
- * as far away as a clock that was set back says: its rank does not wait, and counts as late. */
+/* Waits until a moment of rank 0's clock; returns by how much it is late then. No start of a batch
+ * is as far away as a clock that was set back says: its rank does not wait, and counts as late. */
 static double wait_until(const TidingsWindow *window, double moment_s)
 {
     double own_s = moment_s - window->offset.s, left_s = own_s - now_s(window);
