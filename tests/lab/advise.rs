@@ -35,7 +35,7 @@ fn characterise() -> Bench {
     let file = bench.lay(
         "torus.toml",
         &format!(
-            "name = \"torus\"\nlimit_s = 60.0\n[[machines]]\nname = \"torus\"\n\
+            "name = \"torus\"\nlimit_s = 500.0\n[[machines]]\nname = \"torus\"\n\
              ranks_per_node = 2\nbackend = {{ kind = \"smpi\", platform = \"torus.xml\" }}\n\
              [[programs]]\nname = \"all\"\nmachines = [\"torus\"]\nnodes = [{NODES}]\n\
              command = [\"{}\", {tests}\"--torus\", \"{SHAPE}\", \"--repetitions\", \"1\", \

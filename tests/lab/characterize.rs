@@ -12,7 +12,7 @@ use super::places::{Bench, said, shim_of};
 fn series() -> String {
     let program = Mpi::Mpich.characterize();
     format!(
-        "name = \"small\"\nlimit_s = 60.0\n[[machines]]\nname = \"here\"\n\
+        "name = \"small\"\nlimit_s = 500.0\n[[machines]]\nname = \"here\"\n\
          backend = {{ kind = \"local\", mpi = \"mpich\" }}\n[[programs]]\nname = \"pair\"\n\
          machines = [\"here\"]\nnodes = [2]\n\
          command = [\"{}\", \"--test\", \"pair\", \"--test\", \"hops\", \"--repetitions\", \"4\", \
