@@ -131,9 +131,9 @@ fn a_clock_that_is_set_meanwhile_is_stated_and_nobody_waits_for_it() {
     let mut found = 0;
     for step_s in ["3600", "-3600"] {
         let mut command = Mpi::Mpich.launcher(2, directory.path());
-        command.args(["-genv", "STEP_AT", "500", "-genv", "STEP_S", step_s]);
+        command.args(["-genv", "STEP_AT", "1500", "-genv", "STEP_S", step_s]);
         Mpi::Mpich.preload(&mut command, &[library.clone()]);
-        let words = format!("{LITTLE} --test pair --repetitions 10");
+        let words = format!("{LITTLE} --test pair --repetitions 40");
         command.arg(Mpi::Mpich.characterize()).args(words.split_whitespace());
         let rows = rows(&mut command);
         let error = |row: &&Value| row["start_error_s"].as_f64().unwrap_or(0.0);
