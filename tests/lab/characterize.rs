@@ -6,13 +6,13 @@ use std::fs;
 use tidings_experiment::mpi::Mpi;
 
 use super::code;
-use super::places::{Bench, said};
+use super::places::{Bench, said, shim_of};
 
 /// Two processes, a few sizes, five runs.
 fn series() -> String {
     let program = Mpi::Mpich.characterize();
     format!(
-        "name = \"small\"\nlimit_s = 60.0\n[[machines]]\nname = \"here\"\n\
+        "name = \"small\"\nlimit_s = 500.0\n[[machines]]\nname = \"here\"\n\
          backend = {{ kind = \"local\", mpi = \"mpich\" }}\n[[programs]]\nname = \"pair\"\n\
          machines = [\"here\"]\nnodes = [2]\n\
          command = [\"{}\", \"--test\", \"pair\", \"--test\", \"hops\", \"--repetitions\", \"4\", \
@@ -70,4 +70,65 @@ fn without_a_file_it_measures_this_machine() {
     let done = bench.tidings(&[&words[..5], &["--program", "no-such-program"]].concat());
     assert_eq!(code(&done), Some(2), "{}", said(&done));
     assert!(said(&done).contains("mpi/characterize/build mpicc.mpich"), "{}", said(&done));
+}
+
+/// Hidden ranks once asleep and once gossiping, in turn: what gossip does to each test.
+#[test]
+fn tests_are_measured_beside_hidden_ranks_that_sleep_and_that_gossip_in_turn() {
+    let bench = Bench::new();
+    let shim = shim_of("mpich");
+    let text = series()
+        .replace("mpi = \"mpich\"", &format!("mpi = \"mpich\", shim = \"{}\"", shim.display()))
+        .replace("[[programs.grids]]\nrun = [1, 2, 3, 4, 5]", "gossip = { every = 2, options = \"--interval 4\" }\n[[programs.grids]]\nrun = [1, 2, 3, 4]");
+    let file = bench.lay("small.toml", &text);
+    let done = bench.tidings(&["lab", "characterize", &file, "--output", "out"]);
+    assert_eq!(code(&done), Some(0), "{}", said(&done));
+    let runs = bench.runs("out");
+    let doing: Vec<&str> =
+        runs.iter().filter_map(|run| run["settings"]["beside"].as_str()).collect();
+    let turns = ["asleep", "gossip", "gossip", "asleep"];
+    assert_eq!(doing, [turns, turns].concat());
+    for run in &runs {
+        let places = &run["rows"][0];
+        let seen = places["node_of"].as_array().map(Vec::len);
+        assert_eq!((run["ranks"].as_u64(), seen), (Some(2), Some(2)), "two are hidden: {places}");
+        let sent = run["report"]["messages_sent"].as_u64();
+        assert_eq!(
+            sent.is_some_and(|sent| sent > 0),
+            run["settings"]["beside"] == "gossip",
+            "{run}"
+        );
+    }
+    let read = |name: &str| fs::read_to_string(bench.file("out").join(name)).expect("written");
+    let table = read("points.csv");
+    assert!(table.contains(",asleep\n") && table.contains(",gossip\n"), "{table}");
+    let page = read("characterize.html");
+    assert!(page.contains("Beside gossip"), "{page}");
+}
+
+/// A host that dies takes its run with it: the others go on, the page says what failed, and
+/// `--retry` makes it again.
+#[test]
+fn a_run_whose_rank_was_killed_is_kept_with_its_reason_and_made_again() {
+    let bench = Bench::new();
+    let program = Mpi::Mpich.characterize();
+    let wrapper = format!(
+        "#!/bin/sh\nmkdir {0}/first 2>/dev/null && kill -9 $$\nexec {1} \"$@\"\n",
+        bench.file("").display(),
+        program.display()
+    );
+    let wrapper = bench.lay_program("wrapper", &wrapper).display().to_string();
+    let text = series().replace(&program.display().to_string(), &wrapper);
+    let file = bench.lay("small.toml", &text.replace("limit_s", "on_failure = \"go-on\"\nlimit_s"));
+    let measure = |words: &[&str]| {
+        let done =
+            bench.tidings(&[&["lab", "characterize", &file, "--output", "out"], words].concat());
+        assert_eq!(code(&done), Some(0), "{}", said(&done));
+        bench.runs("out").iter().filter(|run| run["outcome"] == "ok").count()
+    };
+    assert_eq!(measure(&[]), 4, "one has died");
+    let page = fs::read_to_string(bench.file("out/characterize.html")).expect("written");
+    assert!(page.contains("pair on 2 ranks"), "the page says which failed: {page}");
+    assert_eq!(measure(&[]), 4, "it is not made again unasked");
+    assert_eq!(measure(&["--retry"]), 5);
 }

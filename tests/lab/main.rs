@@ -1,6 +1,7 @@
 //! Campaigns with real launchers: they go on where they were interrupted, refuse what cannot be
 //! measured, and leave no process behind.
 
+mod advise;
 mod characterize;
 mod fluid;
 mod links;

@@ -171,6 +171,31 @@ mod tests {
         }
     }
 
+    /// Two quick characterisations had six runs each once, and no verdict was possible.
+    #[test]
+    fn two_quick_characterisations_can_be_compared() {
+        let names: Vec<String> = (0..120).map(|line| format!("line {line}")).collect();
+        let quick = |seed: u32, slower: f64| {
+            let run = |at: u32| {
+                let luck = 1.0 + 0.02 * f64::from((at * 37 + seed * 101) % 61) / 61.0;
+                let line = |(at, name): (usize, &'_ String)| {
+                    let slower = if at == 7 { slower } else { 1.0 };
+                    ("bcast", name.clone(), luck * slower * 1e-6)
+                };
+                let lines: Vec<_> = names.iter().enumerate().map(line).collect();
+                let rows: Vec<_> =
+                    lines.iter().map(|(test, name, s)| (*test, name.as_str(), 4, 4, *s)).collect();
+                record(&rows, 0.0)
+            };
+            let runs: Vec<_> = (0..crate::plan::QUICK_RUNS).map(run).collect();
+            characterisation(&series(), &runs).points
+        };
+        let found = compare(&quick(1, 1.0), &quick(2, 1.1)).expect("enough runs");
+        let differing: Vec<&str> =
+            found.iter().filter(|own| own.differs).map(|own| own.variant.as_str()).collect();
+        assert_eq!((found.len(), differing), (120, vec!["line 7"]));
+    }
+
     #[test]
     fn busy_or_few_runs_decide_nothing() {
         let refused = compare(&runs(1, 1.0, 0.9), &runs(2, 1.1, 0.0)).expect_err("all were busy");

@@ -7,13 +7,16 @@
 //! warm-up, with its interval; points are drawn as the [`figure`]s of that paper, each with a
 //! sentence that says what it means for an application, on a [`page`]; [`orders`] of ranks are
 //! compared with what was predicted, [`links`] of emulated hosts with what was asked.
-//! [`comparison`] tests two of them, [`growth`] hands series to `tidings-scaling`, and [`plan`] is
-//! the series for this machine.
+//! [`comparison`] tests two of them, [`beside`] what gossip does to each test, [`growth`] hands
+//! series to `tidings-scaling`, [`plan`] is the series for this machine, and [`advice`] says where
+//! to place the ranks of an application.
 //!
 //! Nothing here touches the machine or the file system.
 
 #![forbid(unsafe_code)]
 
+pub mod advice;
+pub mod beside;
 pub mod chart;
 pub mod comparison;
 pub mod figure;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use tidings_experiment::hosts::{Gauged, TOLERANCE};
 
-use crate::table::quoted;
+use crate::words::quoted;
 
 /// The columns of `links.csv`.
 pub const COLUMNS: &str = "machine,from,to,card,asked_mbit,mbit,asked_round_us,round_us,\

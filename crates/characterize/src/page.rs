@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use crate::beside;
 use crate::figure::Figure;
 use crate::point::Characterisation;
 use crate::words::escaped;
@@ -67,6 +68,14 @@ pub fn warnings(all: &Characterisation) -> Vec<String> {
     warnings
 }
 
+/// What gossip does to the tests, or why nothing can be said of it; none if there was no gossip.
+fn of_gossip(all: &Characterisation) -> Option<String> {
+    Some(match beside::effects(all)? {
+        Ok(effects) => beside::sentence(&effects) + " gossip.csv has all of them.",
+        Err(error) => format!("Nothing can be said: {error}."),
+    })
+}
+
 /// The page as HTML.
 pub fn html(name: &str, all: &Characterisation, figures: &[Figure]) -> String {
     let mut page = format!(
@@ -95,6 +104,9 @@ pub fn html(name: &str, all: &Characterisation, figures: &[Figure]) -> String {
         };
         let sentence = escaped(&figure.sentence);
         let _ = writeln!(page, "<figure>\n{picture}<figcaption>{sentence}</figcaption>\n</figure>");
+    }
+    if let Some(said) = of_gossip(all) {
+        let _ = writeln!(page, "<h2>Beside gossip</h2>\n<p>{}</p>", escaped(&said));
     }
     if !all.skipped.is_empty() {
         page +=
@@ -128,6 +140,9 @@ pub fn markdown(name: &str, all: &Characterisation, figures: &[Figure]) -> Strin
             let _ = write!(page, "![{}]({})\n\n", figure.title, figure.file);
         }
         let _ = writeln!(page, "{}", figure.sentence);
+    }
+    if let Some(said) = of_gossip(all) {
+        let _ = write!(page, "\n## Beside gossip\n\n{said}\n");
     }
     if !all.skipped.is_empty() {
         page += "\n## Not measured\n\n| test | part | reason |\n|---|---|---|\n";

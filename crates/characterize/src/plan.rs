@@ -21,6 +21,17 @@ pub struct Here {
     pub processors: u32,
     /// At most two minutes.
     pub quick: bool,
+    /// The shim and the options of gossip that runs beside, if any.
+    pub gossip: Option<Gossip>,
+}
+
+/// Gossip beside the tests.
+#[derive(Clone, Debug)]
+pub struct Gossip {
+    /// The shim, which hides ranks.
+    pub shim: String,
+    /// The options of gossip.
+    pub options: String,
 }
 
 /// How much is measured.
@@ -33,9 +44,11 @@ struct Extent {
     beyond_cache: u32,
 }
 
+/// As few runs as can decide about 300 lines of a comparison, by its rule.
+pub(crate) const QUICK_RUNS: u32 = 8;
 const QUICK: Extent = Extent {
-    runs: 6,
-    repetitions: 16,
+    runs: QUICK_RUNS,
+    repetitions: 12,
     largest: 1 << 20,
     factor: 16,
     halo_largest: 1024,
@@ -53,6 +66,8 @@ const WHOLE: Extent = Extent {
 /// The most ranks that are started here, and of those the least.
 const MOST_RANKS: u32 = 16;
 const LEAST_RANKS: u32 = 4;
+/// So many are hidden where gossip runs beside: one alone has no peer.
+const HIDDEN: u32 = 2;
 
 /// Tests that need a rank for each processor only, and those of several ranks.
 const PAIRS: &[&str] = &["pair", "cores"];
@@ -72,21 +87,35 @@ const GROUPS: &[&str] = &[
 pub fn text(here: &Here) -> String {
     let extent = if here.quick { QUICK } else { WHOLE };
     let most = here.processors.clamp(LEAST_RANKS, MOST_RANKS);
-    let is_crowded = most > here.processors;
+    // An even number, of which two hidden ranks take alike.
+    let most = if here.gossip.is_some() { most & !1 } else { most };
+    let hidden = if here.gossip.is_some() { HIDDEN } else { 0 };
+    let is_crowded = most + hidden > here.processors;
+    let pairs_are_crowded = hidden > 0 && 2 + hidden > here.processors;
     let mut text = format!(
         "# Written by tidings lab characterize.\nname = \"characterize{}\"\nlimit_s = {}.0\n\
          on_failure = \"go-on\"\n\n",
-        if here.quick { "-quick" } else { "" },
+        match (here.quick, &here.gossip) {
+            (false, None) => "",
+            (true, None) => "-quick",
+            (false, Some(_)) => "-gossip",
+            (true, Some(_)) => "-quick-gossip",
+        },
         if here.quick { 60 } else { 1800 }
     );
-    machine(&mut text, here, "a core each", false);
+    machine(&mut text, here, "a core each", pairs_are_crowded);
     machine(&mut text, here, "several", is_crowded);
-    program(&mut text, here, &extent, ("pairs", "a core each"), PAIRS, &[2], false);
+    let crowded = pairs_are_crowded;
+    program(&mut text, here, &extent, ("pairs", "a core each"), PAIRS, &[2], crowded);
     let smaller = if here.quick { most / 2 } else { 2 };
     program(&mut text, here, &extent, ("groups", "several"), GROUPS, &[most], is_crowded);
     let growing: Vec<u32> = std::iter::successors(Some(smaller), |ranks| Some(2 * ranks))
         .take_while(|ranks| *ranks < most)
         .collect();
+    // How a machine grows does not depend on gossip, and ranks would be hidden unevenly.
+    if here.gossip.is_some() {
+        return text;
+    }
     program(
         &mut text,
         here,
@@ -106,10 +135,12 @@ fn string(text: &str) -> String {
 
 fn machine(text: &mut String, here: &Here, name: &str, is_crowded: bool) {
     let yielding = here.yielding.as_ref().filter(|_| is_crowded);
-    let yielding = yielding.map_or(String::new(), |path| format!(", yielding = {}", string(path)));
+    let library = |key: &str, path: &String| format!(", {key} = {}", string(path));
+    let yielding = yielding.map_or(String::new(), |path| library("yielding", path));
+    let shim = here.gossip.as_ref().map_or(String::new(), |own| library("shim", &own.shim));
     let _ = write!(
         text,
-        "[[machines]]\nname = {}\nbackend = {{ kind = \"local\", mpi = {}{yielding} }}\n\n",
+        "[[machines]]\nname = {}\nbackend = {{ kind = \"local\", mpi = {}{yielding}{shim} }}\n\n",
         string(name),
         string(&here.mpi)
     );
@@ -139,10 +170,14 @@ fn program(
         words.extend(["--sleep", "--late", "0.002"].map(str::to_owned));
     }
     let words: Vec<String> = words.iter().map(|word| string(word)).collect();
+    let gossip = here.gossip.as_ref().map_or(String::new(), |own| {
+        let every = ranks[0] / HIDDEN + 1;
+        format!("gossip = {{ every = {every}, options = {} }}\n", string(&own.options))
+    });
     let runs: Vec<String> = (1..=extent.runs).map(|run| run.to_string()).collect();
     let _ = write!(
         text,
-        "[[programs]]\nname = {}\nmachines = [{}]\nnodes = {ranks:?}\ncommand = [{}]\n\
+        "[[programs]]\nname = {}\nmachines = [{}]\nnodes = {ranks:?}\ncommand = [{}]\n{gossip}\
          [[programs.grids]]\nrun = [{}]\n\n",
         string(name),
         string(machine),
@@ -168,6 +203,7 @@ mod tests {
                 yielding: Some("/y.so".to_owned()),
                 processors,
                 quick,
+                gossip: None,
             };
             let text = text(&here);
             let series = Series::from_text(&text, Path::new("here.toml")).expect("a right series");
@@ -177,6 +213,28 @@ mod tests {
             assert_eq!(text.contains("--sleep"), crowded, "{text}");
             assert_eq!(text.contains("/y.so"), crowded, "{text}");
             assert_eq!(series.cells[0].command[0], "/a \"b\"/x");
+        }
+    }
+
+    #[test]
+    fn beside_gossip_two_ranks_are_hidden_from_every_test() {
+        for processors in [2, 7, 64] {
+            let gossip = Gossip { shim: "/s.so".to_owned(), options: "--interval 64".to_owned() };
+            let here = Here {
+                mpi: "mpich".to_owned(),
+                program: "/x".to_owned(),
+                yielding: Some("/y.so".to_owned()),
+                processors,
+                quick: true,
+                gossip: Some(gossip),
+            };
+            let text = text(&here);
+            let series = Series::from_text(&text, Path::new("here.toml")).expect("a right series");
+            for cell in &series.cells {
+                let hidden = cell.hidden.as_ref().expect("some are hidden");
+                assert_eq!(hidden.ranks(cell.nodes), cell.nodes + HIDDEN, "{text}");
+            }
+            assert_eq!(text.contains("--sleep"), processors < 64, "{text}");
         }
     }
 }

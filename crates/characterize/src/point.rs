@@ -8,9 +8,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+use serde_json::Value;
 use tidings_experiment::outcome::Outcome;
 use tidings_experiment::pressure::Contamination;
-use tidings_experiment::series::{Record, Series};
+use tidings_experiment::series::{Record, Series, beside};
 use tidings_experiment::statistics::{Interval, bootstrap, change_point, interquartile_mean};
 
 use crate::row::{Places, Prediction, Row, Samples, Skipped};
@@ -63,6 +64,9 @@ pub struct Point {
 pub struct Characterisation {
     /// Points, by what they are of.
     pub points: Vec<Point>,
+    /// The same beside gossip, if runs were made so; those of `points` are then beside hidden ranks
+    /// that sleep.
+    pub beside_gossip: Vec<Point>,
     /// What was not measured, each once.
     pub skipped: BTreeSet<Skipped>,
     /// What orders of ranks do, by the order.
@@ -84,7 +88,7 @@ struct Run {
 /// What the runs of a series have measured.
 pub fn characterisation(series: &Series, records: &[Record]) -> Characterisation {
     let mut all = Characterisation::default();
-    let mut runs: BTreeMap<Key, Vec<Run>> = BTreeMap::new();
+    let mut all_runs: [BTreeMap<Key, Vec<Run>>; 2] = Default::default();
     for record in records {
         if record.outcome != Outcome::Ok {
             let message = record.message.as_deref().unwrap_or("failed");
@@ -95,6 +99,8 @@ pub fn characterisation(series: &Series, records: &[Record]) -> Characterisation
         let is_here = here.is_some_and(|machine| machine.backend.is_here());
         let rule = Contamination::default().or_default();
         let is_contaminated = is_here && rule.is_passed_by(&record.disturbance);
+        let doing = record.settings.get(beside::SETTING).and_then(Value::as_str);
+        let runs = &mut all_runs[usize::from(doing == Some(beside::GOSSIP))];
         for row in record.rows.iter().filter_map(Row::of) {
             match row {
                 Row::Samples(samples) => {
@@ -117,7 +123,8 @@ pub fn characterisation(series: &Series, records: &[Record]) -> Characterisation
             }
         }
     }
-    all.points = runs.into_iter().map(|(key, runs)| point(key, &runs)).collect();
+    [all.points, all.beside_gossip] =
+        all_runs.map(|runs| runs.into_iter().map(|(key, runs)| point(key, &runs)).collect());
     all
 }
 

@@ -6,6 +6,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+/// Clocks do not drift apart by so much, in seconds, while a series is measured: one was set.
+const LARGEST_DRIFT_S: f64 = 0.05;
 /// More samples than this are not of one series.
 const MOST_SAMPLES: usize = 1_000_000;
 
@@ -78,6 +80,8 @@ pub struct Places {
     pub names: Vec<String>,
     /// The node of each rank.
     pub node_of: Vec<f64>,
+    /// The lengths of the torus that nodes are, if they are one.
+    pub torus: Option<Vec<f64>>,
     /// Why ranks are not where they were to be.
     pub misplaced: Option<String>,
 }
@@ -97,8 +101,16 @@ pub struct Prediction {
 }
 
 impl Row {
-    /// Samples, if any repetition began when it should.
+    /// Samples, if clocks went on evenly and any repetition began when it should.
     fn of_samples(samples: Samples) -> Self {
+        if samples.start_error_s > LARGEST_DRIFT_S {
+            let reason = format!(
+                "a clock was set by {:.3} s while it was measured: keep clocks from being set, and \
+                 measure again",
+                samples.start_error_s
+            );
+            return Self::Skipped(Skipped { test: samples.test, variant: samples.variant, reason });
+        }
         if samples.times_s().len() > samples.warmups {
             return Self::Samples(samples);
         }
@@ -142,6 +154,11 @@ mod tests {
         late["warmups"] = json!(2);
         assert!(
             matches!(Row::of(&late), Some(Row::Skipped(own)) if own.reason.contains("on time"))
+        );
+        let mut stepped = row.clone();
+        stepped["start_error_s"] = json!(3600.0);
+        assert!(
+            matches!(Row::of(&stepped), Some(Row::Skipped(own)) if own.reason.contains("clock was set"))
         );
         let skipped = json!({"test": "hops", "variant": "", "skipped": "needs 3 nodes"});
         assert!(matches!(Row::of(&skipped), Some(Row::Skipped(_))));

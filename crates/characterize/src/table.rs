@@ -2,25 +2,32 @@
 
 use std::fmt::Write as _;
 
+use tidings_experiment::series::beside;
+
 use crate::figure::rate;
-use crate::point::Point;
+use crate::point::Characterisation;
+use crate::words;
 
 /// The columns.
 pub const COLUMNS: &str = "machine,ranks,test,variant,bytes,count,seconds,seconds_low,\
-seconds_high,bytes_per_s,runs,samples,warm_up,late,start_error_s,contaminated,busy,valid";
+seconds_high,bytes_per_s,runs,samples,warm_up,late,start_error_s,contaminated,busy,valid,beside";
 
 /// The table of all points.
-pub fn csv(points: &[Point]) -> String {
+pub fn csv(all: &Characterisation) -> String {
     let mut text = format!("{COLUMNS}\n");
-    for point in points {
+    // Of runs without hidden ranks nothing is said of them.
+    let asleep = if all.beside_gossip.is_empty() { "" } else { beside::ASLEEP };
+    let points = all.points.iter().map(|point| (point, asleep));
+    let gossip = all.beside_gossip.iter().map(|point| (point, beside::GOSSIP));
+    for (point, doing) in points.chain(gossip) {
         let (key, seconds) = (&point.key, point.seconds);
         let _ = writeln!(
             text,
-            "{},{},{},{},{},{},{:e},{:e},{:e},{:.0},{},{},{},{},{:e},{},{},{}",
-            quoted(&key.machine),
+            "{},{},{},{},{},{},{:e},{:e},{:e},{:.0},{},{},{},{},{:e},{},{},{},{doing}",
+            words::quoted(&key.machine),
             key.ranks,
-            quoted(&key.test),
-            quoted(&key.variant),
+            words::quoted(&key.test),
+            words::quoted(&key.variant),
             key.bytes,
             key.count,
             seconds.estimate,
@@ -40,10 +47,6 @@ pub fn csv(points: &[Point]) -> String {
     text
 }
 
-pub(crate) fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('"', "\"\""))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,9 +56,9 @@ mod tests {
     #[test]
     fn every_line_has_all_columns() {
         let run = record(&[("overlap", "P0-P3 alone", 1024, 0, 1e-6)], 0.0);
-        let text = csv(&characterisation(&series(), &[run]).points);
+        let text = csv(&characterisation(&series(), &[run]));
         let counts: Vec<usize> = text.lines().map(|line| line.matches(',').count()).collect();
-        assert_eq!(counts, [17, 17], "{text}");
+        assert_eq!(counts, [18, 18], "{text}");
         assert!(text.contains("\"P0-P3 alone\",1024,0,1.02e-6,"), "{text}");
     }
 }

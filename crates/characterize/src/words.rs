@@ -36,6 +36,11 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     format!("{text} {unit}").trim_end().to_owned()
 }
 
+/// A text of a table with commas.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('"', "\"\""))
+}
+
 /// A text that HTML and SVG show as it is.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")

@@ -8,6 +8,7 @@ use std::io;
 use std::path::PathBuf;
 
 use tidings_board::BoardError;
+use tidings_characterize::advice::AdviceError;
 use tidings_control::{ClientError, ErrorKind};
 use tidings_cores::CoresError;
 use tidings_experiment::ExperimentError;
@@ -173,6 +174,9 @@ pub enum Failure {
     /// `--need` of `pick` cannot be read.
     #[error(transparent)]
     Need(#[from] NeedError),
+    /// No advice about places of ranks can be given.
+    #[error(transparent)]
+    Advice(#[from] AdviceError),
     /// A key file could not be made or changed.
     #[error(transparent)]
     KeyFile(#[from] KeyFileError),
@@ -252,6 +256,7 @@ impl Failure {
             | Self::Program { .. }
             | Self::Flows(_)
             | Self::Hook(_)
+            | Self::Advice(_)
             | Self::NoAgentProgram { .. } => 2,
             Self::Cores(error) => of_cores(error),
             Self::KeyFile(error) => error.exit_code(),

@@ -121,7 +121,7 @@ fn dispatch(line: CommandLine) -> Result<(), Failure> {
         Command::Pick(options) => pick::run(&agent, &options),
         Command::Publish(options) => publish::run(&agent, &options),
         Command::Sim(options) => sim::run(&options),
-        Command::Lab(options) => lab::run(&options),
+        Command::Lab(options) => lab::run(&agent, &options),
         Command::Plan(options) => plan::run(&options),
         Command::Run(options) => tasks::run::run(&agent, &options),
         Command::Worker(options) => tasks::worker::run(&agent, &options),

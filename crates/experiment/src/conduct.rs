@@ -62,6 +62,10 @@ pub trait Experiment {
     fn label(&self, index: u32) -> String;
     /// What a failed run means.
     fn on_failure(&self) -> OnFailure;
+    /// Whether runs of the journal that failed are made again.
+    fn repeats_failed(&self) -> bool {
+        self.on_failure() == OnFailure::Stop
+    }
     /// How long a launcher may take to end, if longer than usual.
     fn farewell(&self) -> Option<Duration>;
     /// Makes a run in this folder; `None` if the experiment is to stop.
@@ -94,7 +98,7 @@ pub fn conduct<E: Experiment>(
     let is_missing = |index: &&u32| match done.get(index) {
         None => true,
         Some(Outcome::Ok) => false,
-        Some(_) => experiment.on_failure() == OnFailure::Stop,
+        Some(_) => experiment.repeats_failed(),
     };
     let missing: Vec<&u32> = runs.iter().filter(is_missing).collect();
     let before = runs.len() - missing.len();

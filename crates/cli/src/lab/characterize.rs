@@ -11,9 +11,9 @@ use clap::{Args, ValueEnum};
 use serde_json::{Map, json};
 use tidings_characterize::comparison::{self, Difference};
 use tidings_characterize::figure::{Figure, figures};
-use tidings_characterize::plan::{self, Here};
+use tidings_characterize::plan::{self, Gossip, Here};
 use tidings_characterize::point::{Characterisation, characterisation};
-use tidings_characterize::{growth, orders, page, table};
+use tidings_characterize::{beside, growth, orders, page, table};
 use tidings_experiment::ExperimentError;
 use tidings_experiment::journal;
 use tidings_experiment::manifest::Table;
@@ -34,7 +34,7 @@ const TABLE: &str = "points.csv";
 #[derive(Debug, Args)]
 pub(super) struct Options {
     /// A series that runs tidings-mpi-characterize [default: one for this machine]
-    #[arg(value_name = "FILE.toml", conflicts_with_all = ["quick", "mpi", "program"])]
+    #[arg(value_name = "FILE.toml", conflicts_with_all = ["quick", "mpi", "program", "gossip"])]
     series: Option<PathBuf>,
     /// Measure for two minutes at most
     #[arg(long)]
@@ -45,9 +45,17 @@ pub(super) struct Options {
     /// tidings-mpi-characterize, if it is neither beside this command nor in PATH
     #[arg(long, value_name = "FILE", requires = "mpi")]
     program: Option<PathBuf>,
+    /// Measure each test with hidden ranks that sleep and with such that gossip, in turn; the
+    /// options are those of tidings-mpi-gossip
+    #[arg(long, value_name = "OPTIONS", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "--interval 256 --window 20%")]
+    gossip: Option<String>,
     /// The folder for journal, table and pages [default: the series' name]
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
+    /// Make runs that failed again, as after a host has died
+    #[arg(long)]
+    retry: bool,
     /// Check that everything is there, print what would run, and run nothing
     #[arg(long)]
     check: bool,
@@ -75,7 +83,10 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
         None => Series::from_text(&plan::text(&here(options)?), Path::new("characterize.toml"))?,
     };
     let folder = options.output.clone().unwrap_or_else(|| PathBuf::from(&series.name));
-    let prepared = Prepared::new(&series, &[])?;
+    let mut prepared = Prepared::new(&series, &[])?;
+    if options.retry {
+        prepared.repeat_failed();
+    }
     let links = links::gauged(&prepared)?;
     let is_here = series.machines.iter().any(|machine| machine.backend.is_here());
     let seen = is_here.then(|| Quiet::watch(quiet::WATCH));
@@ -97,13 +108,14 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     screen.end();
     let records = records?;
     let all = characterisation(&series, &records);
-    table
-        .write(&table::csv(&all.points), &facts(&series, &records))
-        .map_err(ExperimentError::from)?;
+    table.write(&table::csv(&all), &facts(&series, &records)).map_err(ExperimentError::from)?;
     keep(&folder, &series, &records, &all)?;
     links::keep(&folder, &links)?;
     for warning in page::warnings(&all) {
         output::complain(&warning);
+    }
+    if let Some(Ok(effects)) = beside::effects(&all) {
+        output::print(&format!("{}\n", beside::sentence(&effects)))?;
     }
     let page = folder.join("characterize.html");
     let (points, count) = (all.points.len(), records.len());
@@ -130,6 +142,9 @@ fn keep(
         files.insert(name.to_owned(), text);
     }
     files.extend(orders::csv(all).map(|text| ("orders.csv".to_owned(), text)));
+    if let Some(Ok(effects)) = beside::effects(all) {
+        files.insert("gossip.csv".to_owned(), beside::csv(&effects));
+    }
     files.into_iter().try_for_each(|(name, text)| {
         let path = folder.join(name);
         std::fs::write(&path, text).map_err(|source| Failure::File { path, source })
@@ -141,7 +156,7 @@ fn here(options: &Options) -> Result<Here, Failure> {
     let families = options.mpi.map_or(vec![Family::OpenMpi, Family::Mpich], |one| vec![one]);
     let named = |family: &Family| match &options.program {
         Some(path) => std::path::absolute(path).ok().filter(|path| path.is_file()),
-        None => beside(&format!("tidings-mpi-characterize.{}", family.name())),
+        None => near(&format!("tidings-mpi-characterize.{}", family.name())),
     };
     let found = families.iter().find_map(|family| Some((*family, named(family)?)));
     let Some((family, program)) = found else {
@@ -161,16 +176,32 @@ fn here(options: &Options) -> Result<Here, Failure> {
         yielding: yielding.is_file().then(|| yielding.display().to_string()),
         processors: u32::try_from(processors).unwrap_or(u32::MAX),
         quick: options.quick,
+        gossip: options.gossip.as_ref().map(|own| gossip(own, family, &program)).transpose()?,
     })
 }
 
+/// The shim for gossip beside the tests: `make mpi` builds it beside their program.
+fn gossip(options: &str, family: Family, program: &Path) -> Result<Gossip, Failure> {
+    let name = format!("libtidings-shim.{}.so", family.name());
+    let beside = program.with_file_name(&name);
+    let found = Some(beside).filter(|file| file.is_file()).or_else(|| near(&name));
+    let shim = found.ok_or_else(|| {
+        let folder = program.parent().unwrap_or(Path::new(".")).display();
+        ExperimentError::Program(format!(
+            "no {name} for --gossip, neither in {folder} nor beside this command: `make mpi` builds it"
+        ))
+    })?;
+    Ok(Gossip { shim: shim.display().to_string(), options: options.to_owned() })
+}
+
 /// A program beside this command, among what `make mpi` builds beside it, or in PATH.
-fn beside(name: &str) -> Option<PathBuf> {
+fn near(name: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
     let folder = own.parent()?;
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let near = [folder.to_owned(), folder.join("../mpi")].into_iter();
-    near.chain(std::env::split_paths(&path))
+    let folders = [folder.to_owned(), folder.join("../mpi")].into_iter();
+    folders
+        .chain(std::env::split_paths(&path))
         .map(|folder| folder.join(name))
         .find(|file| file.is_file())
         .and_then(|file| file.canonicalize().ok())
@@ -183,6 +214,7 @@ fn again(options: &Options) -> String {
     words.extend(options.quick.then(|| "--quick".to_owned()));
     words.extend(options.mpi.iter().map(|family| format!("--mpi {}", family.name())));
     words.extend(options.program.iter().map(|file| format!("--program {}", file.display())));
+    words.extend(options.gossip.iter().map(|own| format!("--gossip='{own}'")));
     words.extend(options.output.iter().map(|folder| format!("--output {}", folder.display())));
     words.join(" ")
 }
@@ -203,9 +235,15 @@ pub(super) fn is_result(folder: &Path) -> bool {
     folder.join(TABLE).is_file()
 }
 
-fn read(folder: &Path) -> Result<Characterisation, Failure> {
+/// The series of a folder, and its runs.
+pub(super) fn stored(folder: &Path) -> Result<(Series, Vec<Record>), Failure> {
     let series = Series::read(&folder.join(journal::CAMPAIGN))?;
     let (_, records) = journal::read::<Record>(folder, SCHEMA)?;
+    Ok((series, records))
+}
+
+fn read(folder: &Path) -> Result<Characterisation, Failure> {
+    let (series, records) = stored(folder)?;
     Ok(characterisation(&series, &records))
 }
 

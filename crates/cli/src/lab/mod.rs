@@ -1,10 +1,11 @@
 //! `tidings lab`: what gossip costs an application that runs with it, what the system takes from a
-//! core, and what an MPI machine does under load.
+//! core, and what an MPI machine does under load, with advice about where to place ranks there.
 //!
 //! The method is a crate of its own (`tidings-overhead`). This module is its driver: it shows
 //! progress, turns the first signal into an end that leaves nothing running, and writes tables
 //! next to the campaign's journal.
 
+mod advise;
 mod characterize;
 mod fluid;
 mod links;
@@ -28,6 +29,7 @@ use tidings_overhead::record::{Record, SCHEMA};
 use tidings_overhead::{Campaign, measure, page, picture, report, schedule};
 
 use self::screen::Screen;
+use crate::output::Agent;
 use crate::table::{Align, render};
 use crate::{Failure, output};
 
@@ -42,6 +44,7 @@ Examples:
   tidings lab noise --cores 1 --for 30s --output noise-before
   tidings lab characterize --quick
   tidings lab fluid torus --shape 32,32,32 --cores 4 --test hops
+  tidings lab advise characterize --grid 8x4 --sizes 64KiB --output places
   tidings lab compare noise-before noise-after
 docs/guides/first-campaign.md leads through a first campaign; docs/reference/lab.md describes the
 campaign file, the journal and the tables, docs/reference/noise.md the noise of a system,
@@ -85,6 +88,9 @@ enum Action {
     /// Print what a machine would do under load, by a model of flows on its links
     #[command(after_help = AFTER_HELP)]
     Fluid(fluid::Options),
+    /// Advise where to place the ranks of an application, from what was characterized
+    #[command(after_help = AFTER_HELP)]
+    Advise(advise::Options),
 }
 
 #[derive(Debug, Args)]
@@ -133,7 +139,7 @@ struct Compare {
 ///
 /// # Errors
 /// [`Failure`].
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     match &options.action {
         Action::Overhead(options) => overhead(options),
         Action::Table(options) if noise::is_result(&options.folder) => {
@@ -157,6 +163,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         Action::Noise(options) => noise::run(options),
         Action::Characterize(options) => characterize::run(options),
         Action::Fluid(options) => fluid::run(options),
+        Action::Advise(options) => advise::run(agent, options),
     }
 }
 

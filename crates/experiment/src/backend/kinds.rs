@@ -68,6 +68,14 @@ pub struct SimulatedMachine {
 }
 
 impl Backend {
+    /// The MPI of its launcher, if it is a real one.
+    pub fn mpi(&self) -> Option<&Mpi> {
+        match self {
+            Self::Local(mpi) | Self::Hosts(mpi, _) | Self::Slurm(mpi, _) => Some(mpi),
+            Self::Smpi(_) | Self::Plain => None,
+        }
+    }
+
     /// Whether a run takes the same time whenever it is repeated.
     pub fn is_virtual(&self) -> bool {
         matches!(self, Self::Smpi(_))

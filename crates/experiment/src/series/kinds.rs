@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::hidden::Hidden;
 use crate::backend::Backend;
 use crate::conduct::OnFailure;
 use crate::scheduling::Scheduling;
@@ -62,6 +63,8 @@ pub struct Cell {
     pub rows: String,
     /// The file of its directory that is one further JSON object, if there is one.
     pub report: Option<String>,
+    /// Ranks that are hidden from the program, if any.
+    pub hidden: Option<Hidden>,
 }
 
 impl Series {

@@ -5,6 +5,8 @@
 //! kept. What the rows mean is for those who read them. A [`Series`] comes from a TOML file and is
 //! checked in full before anything runs; it goes on where it was interrupted.
 
+pub mod beside;
+mod hidden;
 mod kinds;
 mod record;
 mod text;
@@ -15,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::ExperimentError;
-use crate::backend::{Order, Starter};
+use crate::backend::{Order, Starter, must_fit};
 use crate::conduct::{Experiment, Manner, OnFailure, Watcher, conduct};
 use crate::hosts::Mesh;
 use crate::journal::Subject;
@@ -24,6 +26,7 @@ use crate::program::find;
 use crate::reading::{object_in, rows};
 use crate::run::{Seen, last_words};
 
+pub use hidden::Hidden;
 pub use kinds::{Cell, Machine, Series};
 pub use record::{Record, SCHEMA};
 
@@ -58,6 +61,8 @@ pub struct Prepared<'a> {
     starters: Vec<Option<Starter>>,
     /// The program of each cell, where it is to be run.
     programs: Vec<PathBuf>,
+    /// Whether runs that failed are made again whatever the file says.
+    repeats_failed: bool,
 }
 
 impl<'a> Prepared<'a> {
@@ -79,8 +84,19 @@ impl<'a> Prepared<'a> {
             starters.push(most.map(|most| Starter::prepare(&machine.backend, most)).transpose()?);
         }
         let programs = chosen.iter().map(|index| find(&cell(index).command[0], &series.folder));
-        let programs = programs.collect::<Result<_, _>>()?;
-        Ok(Self { series, chosen, starters, programs })
+        let programs: Vec<PathBuf> = programs.collect::<Result<_, _>>()?;
+        for (own, program) in chosen.iter().map(cell).zip(&programs) {
+            let backend = &series.machines[own.machine].backend;
+            if let (Some(_), Some(mpi)) = (&own.hidden, backend.mpi()) {
+                must_fit(mpi, program, false)?;
+            }
+        }
+        Ok(Self { series, chosen, starters, programs, repeats_failed: false })
+    }
+
+    /// Makes runs of the journal that failed again, also where failures do not stop the series.
+    pub fn repeat_failed(&mut self) {
+        self.repeats_failed = true;
     }
 
     /// How many runs there are.
@@ -149,6 +165,10 @@ impl Experiment for Prepared<'_> {
         self.series.on_failure
     }
 
+    fn repeats_failed(&self) -> bool {
+        self.repeats_failed || self.on_failure() == OnFailure::Stop
+    }
+
     fn farewell(&self) -> Option<Duration> {
         self.starters.iter().flatten().filter_map(Starter::farewell).max()
     }
@@ -166,12 +186,13 @@ impl Experiment for Prepared<'_> {
             let starter = self.starters[cell.machine].as_ref().expect("made for chosen cells");
             let program = self.programs[at].display().to_string();
             let words = cell.command[1..].iter().cloned();
+            let (seen, hidden) = (self.ranks(cell), cell.hidden.as_ref());
             starter.launch(&Order {
                 application: std::iter::once(program).chain(words).collect(),
                 launcher_arguments: &cell.launcher_arguments,
-                environment: Vec::new(),
+                environment: hidden.map_or(Vec::new(), |hidden| hidden.variables(place)),
                 nodes: cell.nodes,
-                ranks: self.ranks(cell),
+                ranks: hidden.map_or(seen, |hidden| hidden.ranks(seen)),
                 directory: place,
             })
         };
@@ -228,6 +249,7 @@ pub fn lines(records: &[Record]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     const TEXT: &str = r#"
 name = "two"
@@ -306,6 +328,39 @@ window = [10]
         assert_eq!(cell.command, ["./fft", "--interval", "4", "8"]);
         assert_eq!(cell.launcher_arguments, ["--cfg=window:20", "-v"]);
         assert!(series_of(TEXT).expect("a right series").cells[2].launcher_arguments.is_empty());
+    }
+
+    #[test]
+    fn gossip_beside_a_program_alternates_with_hidden_ranks_that_sleep() {
+        let text = "name = \"g\"\nlimit_s = 1.0\n[[machines]]\nname = \"here\"\nranks_per_node = 4\n\
+                    backend = { kind = \"local\", mpi = \"mpich\", shim = \"s.so\" }\n[[programs]]\n\
+                    name = \"p\"\nmachines = [\"here\"]\nnodes = [1]\ncommand = [\"p\"]\n\
+                    gossip = { every = 3, options = \"--interval 64\" }\n\
+                    [[programs.grids]]\nrun = [1, 2]\n";
+        let series = series_of(text).expect("a right series");
+        let said: Vec<(Option<&str>, Option<&Value>)> = series
+            .cells
+            .iter()
+            .map(|cell| {
+                let hidden = cell.hidden.as_ref().expect("each has some");
+                assert_eq!(hidden.ranks(4), 6);
+                (hidden.gossip.as_deref(), cell.settings.get(beside::SETTING))
+            })
+            .collect();
+        let (asleep, gossip) = (Value::from("asleep"), Value::from("gossip"));
+        let with = Some("--interval 64");
+        let wanted = [(None, &asleep), (with, &gossip), (with, &gossip), (None, &asleep)];
+        assert_eq!(said, wanted.map(|(options, word)| (options, Some(word))));
+        for (right, wrong, reason) in [
+            ("every = 3", "every = 4", "every - 1 divides"),
+            ("every = 3", "every = 5", "2 are hidden at least"),
+            ("every = 3", "every = 1", "every"),
+            (", shim = \"s.so\"", "", "machine `here` has none"),
+            ("run = [1, 2]", "beside = [1, 2]", "`beside` cannot be a setting"),
+        ] {
+            let refused = series_of(&text.replace(right, wrong)).expect_err(wrong).to_string();
+            assert!(refused.contains(reason), "{wrong}: {refused}");
+        }
     }
 
     #[test]

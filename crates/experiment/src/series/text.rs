@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;
 
+use super::beside::{BesideText, SETTING, doubled};
 use super::kinds::{Cell, Machine, Series, word};
 use crate::ExperimentError;
 use crate::backend::{Backend, BackendText};
@@ -53,6 +54,8 @@ struct ProgramText {
     grids: Vec<BTreeMap<String, Vec<Value>>>,
     rows: Option<String>,
     report: Option<String>,
+    /// Hidden ranks, once asleep and once gossiping.
+    gossip: Option<BesideText>,
 }
 
 pub(super) fn series(text: &str, path: &Path) -> Result<Series, ExperimentError> {
@@ -62,7 +65,11 @@ pub(super) fn series(text: &str, path: &Path) -> Result<Series, ExperimentError>
     let machines = machines.collect::<Result<Vec<_>, _>>()?;
     let mut cells = Vec::new();
     for program in read.programs.get_ref() {
-        cells.extend(cells_of(&place, program, &machines)?);
+        let own = cells_of(&place, program, &machines)?;
+        cells.extend(match &program.get_ref().gossip {
+            Some(gossip) => doubled(&place, gossip, &machines, own)?,
+            None => own,
+        });
     }
     if cells.is_empty() || cells.len() > MOST_RUNS {
         let reason = format!("{} runs: name 1 to {MOST_RUNS} of programs", cells.len());
@@ -134,6 +141,7 @@ fn cells_of(
                     settings: settings.clone(),
                     rows: rows.clone(),
                     report: text.report.clone(),
+                    hidden: None,
                 });
             }
         }
@@ -177,7 +185,8 @@ fn filled(
     let own = [("nodes", nodes.to_string()), ("ranks", ranks.to_string()), ("folder", folder)];
     let mut named: BTreeMap<&str, String> =
         settings.iter().map(|(key, value)| (key.as_str(), word(value))).collect();
-    if let Some((name, _)) = own.iter().find(|(name, _)| named.contains_key(name)) {
+    let taken = own.iter().map(|(name, _)| *name).chain(text.gossip.as_ref().map(|_| SETTING));
+    if let Some(name) = taken.into_iter().find(|name| named.contains_key(name)) {
         let reason = format!("`{name}` cannot be a setting: it is replaced by the series itself");
         return Err(place.refuse(given, reason));
     }
