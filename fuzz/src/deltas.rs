@@ -46,7 +46,7 @@ fn read(bytes: &[u8]) {
                 holder.take(&said, &payload);
                 1
             }
-            Step::NoBase(_) => 1,
+            Step::Whole(_) | Step::NoBase(_) => 1,
             Step::Disagreed(count) => usize::from(count),
         };
     }

@@ -16,7 +16,9 @@ use tidings_gossip::{
     Incarnation, Instant, Member, Node, Signer, Stamp, Strategy, Window,
 };
 
-use super::datagrams::{CLUSTER, Claim, Entry, answer, id_of, keys, probe, pull, sealed, window};
+use super::datagrams::{
+    CLUSTER, Claim, Entry, answer, changes, id_of, keys, probe, pull, sealed, window,
+};
 
 const PAYLOAD_BYTES: u16 = 8;
 const DATAGRAM_BYTES: u16 = 600;
@@ -24,6 +26,8 @@ const DATAGRAM_BYTES: u16 = 600;
 const COLONY_DATAGRAM_BYTES: u16 = 1100;
 /// Bit of the mode: the node and its peer are in two colonies, with vectors in full.
 const COLONIES: u8 = 0x80;
+/// Bit of the mode of a node with a small vector, or with version 3.
+const BOUNDED: u8 = 4;
 /// Bit of the mode of a node whose driver has a calendar.
 const CALENDAR: u8 = 0x40;
 /// Both: the node signs its entries, and takes no others.
@@ -36,6 +40,9 @@ const MAX_NODES: u32 = 12;
 const MAX_COLONIES: usize = 3;
 /// Bit of an operation whose datagrams are of version 2, with a block in front of the body.
 const VERSION_2: u8 = 0x10;
+/// The same with that one: of version 3, whose windows have changes and whose pulls say which bases
+/// there are.
+const VERSION_3: u8 = 0x20;
 /// Bit of an operation after which the node's transmits and events are not fetched.
 const UNATTENDED: u8 = 0x80;
 /// The sequence of a tombstone, which is not a multiple of the others' factor.
@@ -115,7 +122,7 @@ impl World {
         }
         node.join(&[address_of(1)]);
         peer.join(&[address_of(0)]);
-        let bounded = mode & 4 != 0;
+        let bounded = is_bounded(mode);
         let colonies = mode & COLONIES != 0;
         if colonies {
             node.introduce(colony_of(1), &[address_of(1)]);
@@ -129,7 +136,11 @@ impl World {
 
     fn step(&mut self, input: &mut Input<'_>) {
         let choice = input.byte();
-        self.version = if choice & VERSION_2 == 0 { 1 } else { 2 };
+        self.version = match (choice & VERSION_2, choice & VERSION_3) {
+            (0, _) => 1,
+            (_, 0) => 2,
+            _ => 3,
+        };
         match choice % 8 {
             0 => self.elapse(Duration::from_millis(u64::from(input.word()))),
             1 => self.deliver(input),
@@ -193,7 +204,11 @@ impl World {
         let claim = Claim { kind: 1, ..self.claim(input) };
         let entries: Vec<Entry> = (0..input.byte() % 8).map(|_| entry(input)).collect();
         let block = self.block(claim.counter);
-        self.receive(sealed(claim, &block, &window(&entries, PAYLOAD_BYTES)));
+        let body = match self.version {
+            3 => changes(input.byte(), &entries, PAYLOAD_BYTES),
+            _ => window(&entries, PAYLOAD_BYTES),
+        };
+        self.receive(sealed(claim, &block, &body));
     }
 
     /// A pull of any range of ids, well formed.
@@ -201,7 +216,16 @@ impl World {
         let claim = Claim { kind: 4, ..self.claim(input) };
         let (first, last) = (u32::from(input.byte()), u32::MAX - u32::from(input.byte()));
         let block = self.block(claim.counter);
-        self.receive(sealed(claim, &block, &pull([first << 24, last], PAYLOAD_BYTES)));
+        let mut body = Vec::new();
+        if self.version == 3 {
+            let members = input.byte();
+            body.push(members);
+            // Salt, roll and marks; the roll is hardly that of the members there are.
+            let marks = if members == 0 { 0 } else { 5 + usize::from(members) };
+            body.extend(input.bytes(marks));
+        }
+        body.extend(pull([first << 24, last], PAYLOAD_BYTES));
+        self.receive(sealed(claim, &block, &body));
     }
 
     /// A probe or a proof of any node, well formed.
@@ -351,19 +375,27 @@ impl Tally {
     }
 }
 
+/// Whether there is room for four entries: `grid` needs room for all, so that bit stands for
+/// version 3 there.
+fn is_bounded(mode: u8) -> bool {
+    let strategy = Strategy::ALL[usize::from(mode >> 3) % Strategy::ALL.len()];
+    mode & BOUNDED != 0 && strategy != Strategy::Grid
+}
+
 /// Bit 0 of `mode`: joined by seeds instead of a roster. Bit 1: a window of one entry. Bit 2: room
-/// for four entries. Bit 7: in a colony of its own. The others choose the strategy
+/// for four entries, or version 3. Bit 7: in a colony of its own. The others choose the strategy
 /// and the version that is written.
 fn node_of(index: usize, mode: u8, now: Instant) -> Node {
     let mut config = Config::default();
     config.cluster = String::from(CLUSTER);
     config.window = if mode & 2 == 0 { Window::Percent(50.0) } else { Window::Entries(1) };
-    config.capacity = if mode & 4 == 0 { Capacity::Full } else { Capacity::Bounded(4) };
-    config.strategy = match Strategy::ALL[usize::from(mode >> 3) % Strategy::ALL.len()] {
-        Strategy::Grid if config.capacity != Capacity::Full => Strategy::Uniform,
-        strategy => strategy,
-    };
+    config.strategy = Strategy::ALL[usize::from(mode >> 3) % Strategy::ALL.len()];
     config.wire_version = 1 + (mode >> 3) / Strategy::ALL.len() as u8 % 2;
+    if is_bounded(mode) {
+        config.capacity = Capacity::Bounded(4);
+    } else if mode & BOUNDED != 0 {
+        config.wire_version = 3;
+    }
     config.payload_bytes = PAYLOAD_BYTES;
     if mode & SIGNED == SIGNED {
         config.payload_bytes += SIGNED_BYTES;

@@ -69,6 +69,7 @@ pub(crate) async fn check(prepared: &Prepared) -> Result<String, StartError> {
     for seed in resolve::unresolvable(&settings.seeds, reach(prepared)).await {
         let _ = writeln!(notes, "note: the seed {seed}; a running agent tries again");
     }
+    let _ = writeln!(notes, "{}", settings.tolerances_text());
     let bound_mib = bound_bytes.div_ceil(1 << 20);
     let _ = writeln!(notes, "the agent uses at most {bound_mib} MiB of memory");
     let _ = writeln!(notes, "the configuration is valid; this node announces {address}");

@@ -8,7 +8,7 @@ use crate::colony::id::{ColonyConfig, MAX_COLONIES};
 use crate::dissemination::strategy::Strategy;
 use crate::error::{ConfigError, ParseError};
 use crate::wire;
-use crate::wire::header::{HIGHEST_VERSION, LOWEST_VERSION};
+use crate::wire::header::{CHANGES_VERSION, HIGHEST_VERSION, LOWEST_VERSION};
 use crate::wire::window::Reads;
 
 /// The largest payload a cluster may agree on, in bytes.
@@ -162,8 +162,11 @@ pub struct Config {
     /// Up to four datagrams a unit while it gains by it, then ever fewer, down to those it takes
     /// to name all members (some 300 each) in 64 units. With a roster a bounded vector never asks.
     pub catch_up: bool,
-    /// The version of the format that the node writes, 1 or 2; default 1. It reads both, so nodes
-    /// of one cluster may differ in it. Version 2 costs up to 14 bytes a datagram.
+    /// The version of the format that the node writes, 1 to 3; default 1. It reads 1 and 2, so
+    /// nodes of one cluster may differ in it. Version 2 costs up to 14 bytes a datagram. With 3 it
+    /// reads version 3 too, and with `grid` sends [changes](crate::delta) instead of whole entries
+    /// to members that do so; all else it writes in version 2. That takes room for a second
+    /// payload of each node, and 16 bytes.
     pub wire_version: u8,
     /// Mixed into node ids, default 0. Only a roster whose names collide needs another.
     pub id_salt: u32,
@@ -198,6 +201,11 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Whether the node sends and reads changes by bases, for which it needs room.
+    pub(crate) fn sends_changes(&self) -> bool {
+        self.wire_version >= CHANGES_VERSION
+    }
+
     /// Bytes of the longest payload that there is room for.
     pub fn payload_room(&self) -> u16 {
         self.payload_bytes.max(self.payload_bytes_most)

@@ -48,6 +48,14 @@ counters! {
     calls_answered,
     /// Slices given to visitors from other colonies.
     slices_sent,
+    /// Bases sent: entries by which later ones are told as changes.
+    bases_sent,
+    /// Bases taken: later than the held ones.
+    bases_taken,
+    /// Entries passed over: told as changes by a base that is not held.
+    entries_without_base,
+    /// Entries passed over: told as changes by bases of which this node holds others.
+    entries_disagreed,
     /// Records of colonies sent to members of the own one.
     records_sent,
     /// Records of colonies that arrived.

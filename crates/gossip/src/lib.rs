@@ -58,7 +58,7 @@
 //! | `membership`, [`roster`], [`address`], `share` | who belongs, where, and what each may ask |
 //! | [`wire`], [`quantity`] | datagrams, keys, numbers in two bytes |
 //! | [`payload`] | what the agent's entries say |
-//! | [`delta`] | entries as changes by bases, which no node sends yet |
+//! | [`delta`] | entries as changes by bases |
 //! | [`signed`], [`signature`] | what one node alone can have said |
 //! | [`aggregate`], [`colony`] | what a whole colony is like, and how others receive it |
 //! | [`model`] | how fresh a cluster will be, at what cost, without simulating it |
@@ -74,6 +74,7 @@ pub mod address;
 pub mod age;
 mod age_keeper;
 pub mod aggregate;
+mod base;
 mod calendar;
 mod catch_up;
 mod changes;

@@ -331,6 +331,11 @@ pub(crate) enum Refused {
 }
 
 impl Replay {
+    /// The life of which datagrams have arrived last.
+    pub(crate) fn incarnation(&self) -> Incarnation {
+        self.incarnation
+    }
+
     /// Whether an authentic datagram with this header would be fresh.
     pub(crate) fn check(&self, header: &Header) -> Result<(), Refused> {
         if header.counter == 0 {

@@ -148,6 +148,7 @@ impl World {
                     missed.push(id);
                     heard += 1;
                 }
+                Step::Whole(_) => unreachable!("nobody sends whole entries here"),
                 Step::Disagreed(count) => {
                     missed.extend(whole.iter().map(|(id, _)| *id));
                     heard += usize::from(count);

@@ -50,6 +50,16 @@ fn mixed_clusters_are_as_fresh_as_others() {
     }
 }
 
+/// Where some or all send changes by bases, all know each other as soon or sooner.
+#[test]
+fn clusters_with_changes_are_as_fresh_as_others() {
+    let plain = mean_age(&[1], Strategy::Grid);
+    for versions in [&[1, 2, 3][..], &[3]] {
+        let age = mean_age(versions, Strategy::Grid);
+        assert!(age < 1.05 * plain, "{versions:?}: {age}, {plain}");
+    }
+}
+
 /// Whatever unit, window, strategy and size: who keeps to the protocol is never cut short.
 #[test]
 fn no_request_of_a_correct_node_is_in_excess() {

@@ -9,8 +9,6 @@ mod payloads;
 mod rows;
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::Map;
@@ -18,16 +16,11 @@ use tidings_gossip::Strategy;
 use tidings_gossip::dissemination::layout::Budget;
 use tidings_gossip::model;
 use tidings_gossip::wire::{ENTRY_OVERHEAD_BYTES, OVERHEAD_BYTES};
-use tidings_sim::readings::Recording;
 use tidings_studies::table::{self, Made};
 
 use payloads::Kind;
 use rows::{Condition, Rows};
 
-/// The folder of the recordings.
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/readings");
-/// What distinguishes a recording from other tables.
-const FORM: &str = "# tidings readings";
 const SEED: u64 = 1;
 
 /// Today's window.
@@ -46,7 +39,7 @@ fn main() -> ExitCode {
 
 /// A table of so many nodes that speak for so many units, and of so many members in a cluster.
 fn made((nodes, units, members): (usize, usize, usize)) -> Result<Made, String> {
-    let recordings = recordings(Path::new(FOLDER))?;
+    let recordings = payloads::recordings()?;
     let mut table = HEADING.to_owned();
     for kind in Kind::ALL {
         for condition in Condition::ALL {
@@ -56,19 +49,6 @@ fn made((nodes, units, members): (usize, usize, usize)) -> Result<Made, String> 
         }
     }
     Ok((table, Map::new()))
-}
-
-/// The recordings of a folder, in the order of their names.
-fn recordings(folder: &Path) -> Result<Vec<Recording>, String> {
-    let said = |error: &dyn std::fmt::Display| format!("{}: {error}", folder.display());
-    let files = fs::read_dir(folder).map_err(|error| said(&error))?;
-    let mut names: Vec<_> = files.filter_map(|file| Some(file.ok()?.path())).collect();
-    names.sort();
-    let texts = names.iter().filter(|name| name.extension().is_some_and(|end| end == "csv"));
-    let texts = texts.map(fs::read_to_string).collect::<Result<Vec<_>, _>>();
-    let texts = texts.map_err(|error| said(&error))?;
-    let recorded = texts.iter().filter(|text| text.starts_with(FORM));
-    recorded.map(|text| Recording::parse(text).map_err(|error| said(&error))).collect()
 }
 
 fn add(table: &mut String, (kind, condition): (Kind, Condition), rows: &Rows<'_>, members: usize) {

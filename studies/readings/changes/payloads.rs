@@ -1,9 +1,31 @@
 //! Payloads of nodes: what they say each unit.
 
+use std::fs;
+use std::path::Path;
+
 use tidings_gossip::payload::{FIXED_BYTES, NodeState, Settled, Tolerances};
 use tidings_primitives::Chance;
 use tidings_sim::readings::generator::Machine;
 use tidings_sim::readings::{Generator, Recording};
+
+/// The folder of the recordings.
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/readings");
+/// What distinguishes a recording from other tables.
+const FORM: &str = "# tidings readings";
+
+/// The recordings of the study, in the order of their names.
+pub(crate) fn recordings() -> Result<Vec<Recording>, String> {
+    let folder = Path::new(FOLDER);
+    let said = |error: &dyn std::fmt::Display| format!("{}: {error}", folder.display());
+    let files = fs::read_dir(folder).map_err(|error| said(&error))?;
+    let mut names: Vec<_> = files.filter_map(|file| Some(file.ok()?.path())).collect();
+    names.sort();
+    let texts = names.iter().filter(|name| name.extension().is_some_and(|end| end == "csv"));
+    let texts = texts.map(fs::read_to_string).collect::<Result<Vec<_>, _>>();
+    let texts = texts.map_err(|error| said(&error))?;
+    let recorded = texts.iter().filter(|text| text.starts_with(FORM));
+    recorded.map(|text| Recording::parse(text).map_err(|error| said(&error))).collect()
+}
 
 /// What kind of readings.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -220,6 +220,7 @@ impl<'a> Rows<'a> {
                     self.counted.bytes += ID_BYTES;
                     self.nodes[id.0 as usize].lacked = true;
                 }
+                Step::Whole(_) => unreachable!("a relay of these rows sends none"),
                 Step::Disagreed(count) => {
                     self.counted.passed_over += u64::from(count);
                     self.lacks(first);

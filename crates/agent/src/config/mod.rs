@@ -8,20 +8,23 @@
 mod arguments;
 mod error;
 mod file;
+mod form;
 mod layers;
 mod origin;
 mod readers;
 mod seed;
 mod service;
 mod setting;
+mod tolerances;
 mod value;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tidings_gossip::payload::FIXED_BYTES;
+use tidings_gossip::payload::{FIXED_BYTES, Tolerances};
 use tidings_gossip::signed::SIGNED_BYTES;
+use tidings_gossip::wire::header::CHANGES_VERSION;
 use tidings_gossip::{AgeTarget, Capacity, ColonyConfig, ColonyId, Config, Strategy, Window};
 
 pub(crate) use arguments::{Invocation, parse as parse_arguments};
@@ -32,6 +35,7 @@ pub use readers::Readers;
 pub use seed::Seed;
 pub use service::{Priority, ServiceCores};
 use setting::SETTINGS;
+pub use tolerances::ToleranceRule;
 pub use value::{BoardPlace, LogFormat, RosterSource};
 
 use crate::gather::Device;
@@ -96,6 +100,8 @@ pub struct Settings {
     pub catch_up: bool,
     /// The version of the format to write.
     pub wire_version: u8,
+    /// How near what is said has to be to what was read, where that is not the default.
+    pub tolerances: Vec<ToleranceRule>,
     pub id_salt: u32,
     pub service_core: ServiceCores,
     pub priority: Priority,
@@ -196,7 +202,8 @@ impl Settings {
             collect: reader.list("collect", value::from_str::<Device>),
             collectors: reader.path("collectors"),
             catch_up: reader.required("catch_up", value::switch),
-            wire_version: reader.required("wire_version", value::integer::<1, 2>) as u8,
+            wire_version: reader.required("wire_version", value::integer::<1, 3>) as u8,
+            tolerances: reader.list("tolerances", value::from_str::<ToleranceRule>),
             id_salt: reader.required("id_salt", value::integer::<0, 0xffff_ffff>) as u32,
             service_core: reader.required("service_core", value::from_str::<ServiceCores>),
             priority: reader.required("priority", value::from_str::<Priority>),
@@ -322,6 +329,16 @@ impl Settings {
         let max_colonies = self.max_colonies;
         config.colony = self.colony.map(|id| ColonyConfig { id, max_colonies });
         config
+    }
+
+    /// How near what is said is to what was read.
+    pub(crate) fn tolerances(&self) -> Tolerances {
+        tolerances::by(&self.tolerances, self.wire_version >= CHANGES_VERSION)
+    }
+
+    /// The same in words.
+    pub(crate) fn tolerances_text(&self) -> String {
+        tolerances::described(&self.tolerances())
     }
 
     /// Bytes of the longest payload that there is room for.

@@ -5,6 +5,8 @@
 //! line and `TIDINGS_FORGET_AFTER` in the environment, so knowing one place is knowing all three.
 //! Invariant: a default in this table is itself a valid value (tested).
 
+pub(crate) use super::form::Form;
+
 /// One setting.
 #[derive(Debug)]
 pub(crate) struct Setting {
@@ -22,33 +24,6 @@ pub(crate) struct Setting {
     pub(crate) about: &'static str,
     /// Whether SIGHUP applies a change, or only a restart does.
     pub(crate) reloads: bool,
-}
-
-/// Which TOML types a key takes in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// A string.
-    Text,
-    /// An integer.
-    Count,
-    /// A string or an integer.
-    TextOrCount,
-    /// A boolean.
-    Switch,
-    /// A string or an array of strings.
-    List,
-}
-
-impl Form {
-    pub(crate) fn describe(self) -> &'static str {
-        match self {
-            Form::Text => "a string",
-            Form::Count => "an integer",
-            Form::TextOrCount => "a string or an integer",
-            Form::Switch => "true or false",
-            Form::List => "a string or an array of strings",
-        }
-    }
 }
 
 impl Setting {
@@ -88,7 +63,7 @@ pub(crate) fn nearest(key: &str) -> Option<&'static str> {
 }
 
 /// Every setting, in the order of `--help`.
-pub(crate) static SETTINGS: [Setting; 44] = [
+pub(crate) static SETTINGS: [Setting; 45] = [
     Setting {
         key: "name",
         placeholder: "NAME",
@@ -415,11 +390,20 @@ pub(crate) static SETTINGS: [Setting; 44] = [
     },
     Setting {
         key: "wire_version",
-        placeholder: "1|2",
+        placeholder: "1|2|3",
         form: Form::Count,
         default: Some("1"),
-        allowed: "1 or 2",
-        about: "The version of the datagrams to write; both are read",
+        allowed: "1 to 3",
+        about: "The version of the datagrams to write; 1 and 2 are read, and with 3 that too",
+        reloads: false,
+    },
+    Setting {
+        key: "tolerances",
+        placeholder: "LIST",
+        form: Form::List,
+        default: None,
+        allowed: "usual, exact, READING=exact, READING=DISTANCE or READING=DISTANCE/SHARE%",
+        about: "How near what is said is to what was read; usual for wire_version 3, else exact",
         reloads: false,
     },
     Setting {

@@ -8,7 +8,6 @@ use tidings_control::{
     Request, State, Status,
 };
 use tidings_gossip::wire::ENTRY_OVERHEAD_BYTES;
-use tidings_gossip::wire::extension::Versions;
 use tidings_gossip::{EntryState, EntryView, Instant};
 
 use tokio::sync::oneshot;
@@ -137,6 +136,7 @@ impl Driver {
     fn status(&self, now: Instant) -> Status {
         let (ages, interval_ms) = (self.ages(now), self.interval_ms());
         let (reach, heard) = (self.reach(now), self.endpoint.node.versions_heard());
+        let read = self.endpoint.node.versions_read();
         let payload_bytes_sent = self.endpoint.node.payload_bytes_sent();
         Status {
             cluster: self.settings.cluster.clone(),
@@ -169,7 +169,7 @@ impl Driver {
             key_fingerprints: self.own_keys(),
             ill: self.health(now).err(),
             wire_version: self.settings.wire_version,
-            wire_versions_read: [Versions::READ.lowest, Versions::READ.highest],
+            wire_versions_read: [read.lowest, read.highest],
             wire_heard: heard.members,
             wire_written_lowest: heard.written_lowest,
             wire_read_lowest: heard.read_lowest,

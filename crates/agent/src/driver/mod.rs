@@ -27,7 +27,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tidings_control::Mode;
-use tidings_gossip::payload::{FIXED_BYTES, NodeState};
+use tidings_gossip::payload::{FIXED_BYTES, NodeState, Settled};
 use tidings_gossip::{Address, Event, Instant};
 use tidings_placement::Reservations;
 use tokio::sync::{mpsc, watch};
@@ -99,6 +99,7 @@ pub(crate) struct Driver {
     reloading: Reloading,
     token: watch::Sender<Option<Token>>,
     state: NodeState,
+    settled: Settled,
     payload: Vec<u8>,
     user: UserMetrics,
     gathered: Gathered,
@@ -165,6 +166,7 @@ impl Driver {
             ),
             notices: Noticeboard::default(),
             state: NodeState::default(),
+            settled: Settled::default(),
             seeds: Vec::new(),
             contacts: Contacts::default(),
             seeds_found: 0,
@@ -357,7 +359,8 @@ impl Driver {
             return; // the cluster agreed on payloads without readings
         }
         self.add_gathered(now);
-        if let Err(error) = self.state.encode(&mut self.payload) {
+        let tolerances = self.settings.tolerances();
+        if let Err(error) = self.settled.encode(&tolerances, &self.state, &mut self.payload) {
             error!(%error, "the readings cannot be published"); // the table was checked to fit
             return;
         }

@@ -8,33 +8,14 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::entry::{Incarnation, NodeId};
+pub use crate::base::{Base, Name};
+use crate::entry::NodeId;
 
 /// What a digest begins with, so that it is of nothing else.
 const DIGEST_OF: &[u8] = b"tidings bases 1 ";
 
 /// Bytes of a digest.
 pub(super) const DIGEST_BYTES: usize = 8;
-
-/// What a base is called: nobody but its origin makes one, and no two by one name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Name {
-    /// Whose it is.
-    pub id: NodeId,
-    /// The life of that node.
-    pub incarnation: Incarnation,
-    /// Its sequence.
-    pub sequence: u32,
-}
-
-/// A base that is held.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Base<'a> {
-    /// What it is called.
-    pub name: Name,
-    /// What it says; zeros follow.
-    pub payload: &'a [u8],
-}
 
 /// Where a receiver holds bases.
 pub trait Bases {
@@ -43,16 +24,6 @@ pub trait Bases {
 
     /// That of the first origin whose id is not below `id`.
     fn base_from(&self, id: NodeId) -> Option<Base<'_>>;
-}
-
-impl Base<'_> {
-    /// What it says, in exactly the bytes of `out`; `false` if it says more.
-    pub(super) fn copy_to(&self, out: &mut [u8]) -> bool {
-        let bytes = self.payload.len().min(out.len());
-        out[..bytes].copy_from_slice(&self.payload[..bytes]);
-        out[bytes..].fill(0);
-        self.payload[bytes..].iter().all(|&byte| byte == 0)
-    }
 }
 
 /// The names of several bases in eight bytes: sender and receiver mean the same ones if their
@@ -81,17 +52,7 @@ impl Digest {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_base_that_says_more_than_there_is_room_for_is_not_cut() {
-        let name = Name { id: NodeId(1), incarnation: Incarnation::new(2), sequence: 3 };
-        let base = |payload| Base { name, payload };
-        let mut out = [9; 4];
-        assert!(base(&[1, 2]).copy_to(&mut out));
-        assert_eq!(out, [1, 2, 0, 0]);
-        assert!(base(&[1, 2, 3, 4, 0]).copy_to(&mut out));
-        assert!(!base(&[1, 2, 3, 4, 5]).copy_to(&mut out));
-    }
+    use crate::entry::Incarnation;
 
     #[test]
     fn a_digest_tells_names_apart() {

@@ -4,6 +4,12 @@
 pub(super) const NAMED: u8 = 0;
 /// A group whose entries are by bases on which sender and receiver agree.
 pub(super) const AGREED: u8 = 1;
+/// A group of whole entries.
+pub(super) const WHOLE: u8 = 2;
+/// The same, each of which is a base.
+pub(super) const WHOLE_BASES: u8 = 3;
+/// Bytes before the entries of such a group: kind 1, entries 1.
+pub(super) const WHOLE_HEAD_BYTES: usize = 2;
 
 /// Bytes of a heading: kind 1, bytes that follow it 2, entries 1, bases 1, least age 2, orders 1.
 pub(super) const HEAD_BYTES: usize = 8;

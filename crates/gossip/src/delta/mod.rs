@@ -8,9 +8,10 @@
 //! origin's matter too ([`Settled`](crate::payload::Settled)); other nodes need not know its
 //! tolerances.
 //!
-//! No node sends these forms yet; windows have whole entries
-//! ([`wire::window`](crate::wire::window)). What is decided, with numbers, and what is still to
-//! come: docs/decisions/0078-changes-by-bases.md.
+//! They are the windows of version 3: pushes and answers to pulls, to members that read them. A
+//! pull says which bases its sender holds (`wire/inventory.rs`); which entry goes in which form:
+//! `window.rs`. What is decided, with numbers, and what is still to come:
+//! docs/decisions/0078-changes-by-bases.md.
 //!
 //! # Bytes
 //!
@@ -37,6 +38,9 @@
 //! | order of the ages | code of its age less the least |
 //! | see `change.rs` | what it says otherwise than its base; one bit if nothing |
 //!
+//! Whole entries are a group of another form: 2, or 3 if each of them is a base; entries 1, 1 to
+//! 255; then the entries, as in a window of version 1.
+//!
 //! Numbers with an order are Exp-Golomb codes (`bits.rs`). A distance of 0 is the base itself,
 //! which has no change; farewells and tombstones are their own bases.
 //!
@@ -61,6 +65,7 @@ mod form;
 mod origin;
 mod reader;
 mod shelf;
+pub(crate) mod window;
 mod writer;
 
 pub use bases::{Base, Bases, Name};

@@ -10,13 +10,13 @@ use super::bits::BitReader;
 use super::change::Change;
 use super::form::{
     AGREED, HEAD_BYTES, ID_BITS, INCARNATION_BITS, MAX_ENTRIES, MAX_SKIPPED, MAX_SPAN, NAMED,
-    SEQUENCE_BITS,
+    SEQUENCE_BITS, WHOLE, WHOLE_BASES, WHOLE_HEAD_BYTES,
 };
 use crate::age;
 use crate::entry::{Incarnation, NodeId, Stamp};
 use crate::wire::body::{BodyError, Reader};
-use crate::wire::size::PREAMBLE_BYTES;
-use crate::wire::window::{Marks, Reads};
+use crate::wire::size::{ENTRY_OVERHEAD_BYTES, PREAMBLE_BYTES};
+use crate::wire::window::{Marks, Reads, WireEntry};
 
 /// An entry that was read. Its payload lies in the room that the caller gave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,11 +33,21 @@ pub struct Said<'a> {
     pub base: Option<&'a [u8]>,
 }
 
+impl<'a> Said<'a> {
+    /// A whole entry that is a base.
+    fn base(entry: &WireEntry<'a>) -> Self {
+        let WireEntry { id, stamp, age_micros, payload } = *entry;
+        Self { id, stamp, age_micros, base_sequence: stamp.sequence(), base: Some(payload) }
+    }
+}
+
 /// What comes next in a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step<'a> {
     /// An entry.
     Entry(Said<'a>),
+    /// A whole entry, of which nothing is said about bases. Its payload lies in the body.
+    Whole(WireEntry<'a>),
     /// An entry whose base is not held: nothing is known of what it says.
     NoBase(NodeId),
     /// A group of so many entries, by bases of which others are held.
@@ -88,6 +98,9 @@ fn walk(mut groups: Reader<'_>, mut left: usize, payload_bytes: usize) -> Option
     while left > 0 {
         let mut group = Group::read(&mut groups, payload_bytes)?;
         left = left.checked_sub(usize::from(group.left))?;
+        if group.whole.is_some() {
+            continue; // entries of one length, which is that of the group
+        }
         let mut span = 0;
         while group.left > 0 {
             span += 1 + group.next(payload_bytes)?.skipped();
@@ -118,6 +131,15 @@ impl<'a> Entries<'a> {
             self.group = Some(group);
         }
         let group = self.group.as_mut()?;
+        if let Some(are_bases) = group.whole {
+            let entry = group.next_whole(self.payload_bytes)?;
+            payload.copy_from_slice(entry.payload);
+            return Some(if are_bases {
+                Step::Entry(Said::base(&entry))
+            } else {
+                Step::Whole(entry)
+            });
+        }
         let at = usize::from(group.count - group.left);
         let spoken = group.next(self.payload_bytes)?;
         let (name, with_base) = match spoken.whose {
@@ -199,13 +221,18 @@ struct Group<'a> {
     distance_order: u32,
     /// Where bases that are agreed on begin, and their digest.
     agreed: Option<(NodeId, [u8; DIGEST_BYTES])>,
+    /// Whether whole entries are bases, if it has such.
+    whole: Option<bool>,
     bits: BitReader<'a>,
-    /// Bases that came along and were not reached yet.
+    /// Bases that came along, or whole entries, and were not reached yet.
     bases: Reader<'a>,
 }
 
 impl<'a> Group<'a> {
     fn read(groups: &mut Reader<'a>, payload_bytes: usize) -> Option<Self> {
+        if let Some(&kind @ (WHOLE | WHOLE_BASES)) = groups.0.first() {
+            return Self::read_whole(kind == WHOLE_BASES, groups, payload_bytes);
+        }
         let [kind, low, high, count, bases, age_low, age_high, orders] =
             groups.array::<HEAD_BYTES>()?;
         let mut content = Reader(groups.bytes(usize::from(u16::from_le_bytes([low, high])))?);
@@ -222,10 +249,35 @@ impl<'a> Group<'a> {
             age_order: u32::from(orders & 15),
             distance_order: u32::from(orders >> 4),
             agreed,
+            whole: None,
             bits: BitReader::new(content.bytes(bit_bytes)?),
             bases: content,
         };
         (count > 0).then_some(group)
+    }
+
+    /// A group of whole entries.
+    fn read_whole(are_bases: bool, groups: &mut Reader<'a>, payload_bytes: usize) -> Option<Self> {
+        let [_, count] = groups.array::<WHOLE_HEAD_BYTES>()?;
+        let entry_bytes = ENTRY_OVERHEAD_BYTES + payload_bytes;
+        let group = Self {
+            count,
+            left: count,
+            least_age: 0,
+            age_order: 0,
+            distance_order: 0,
+            agreed: None,
+            whole: Some(are_bases),
+            bits: BitReader::new(&[]),
+            bases: Reader(groups.bytes(usize::from(count) * entry_bytes)?),
+        };
+        (count > 0).then_some(group)
+    }
+
+    /// The next of its whole entries.
+    fn next_whole(&mut self, payload_bytes: usize) -> Option<WireEntry<'a>> {
+        self.left -= 1;
+        WireEntry::read(self.bases.bytes(ENTRY_OVERHEAD_BYTES + payload_bytes)?)
     }
 
     /// The next entry; `None` if its bits are wrong.

@@ -1,16 +1,19 @@
 //! Writing: groups of entries, each in as few bytes as its receiver's bases allow.
 
+use tidings_primitives::time::Instant;
+
 use super::bases::{Base, Digest, Name};
 use super::bits::{BitWriter, Count, Sink, order_for};
 use super::change;
 use super::form::{
     AGREED, AGREED_HEAD_BYTES, HEAD_BYTES, ID_BITS, INCARNATION_BITS, MAX_ENTRIES, MAX_SKIPPED,
-    MAX_SPAN, NAMED, SEQUENCE_BITS,
+    MAX_SPAN, NAMED, SEQUENCE_BITS, WHOLE, WHOLE_BASES, WHOLE_HEAD_BYTES,
 };
 use crate::entry::{NodeId, Stamp};
+use crate::vector::Entry;
 use crate::wire::body::Writer;
-use crate::wire::size::PREAMBLE_BYTES;
-use crate::wire::window::{Format, Marks};
+use crate::wire::size::{ENTRY_OVERHEAD_BYTES, PREAMBLE_BYTES};
+use crate::wire::window::{Format, Marks, write_entry};
 
 /// An entry to be written. Its base is of the same origin and incarnation, and not later.
 #[derive(Clone, Copy, Debug)]
@@ -163,6 +166,37 @@ impl<'a> Body<'a> {
         written.finish();
         self.count += count;
         count
+    }
+
+    /// Writes as many whole entries as fit, as of `now`; with `are_bases` each is a base of its
+    /// own. Their payloads have at least the bytes of the format. Returns how many were written.
+    pub fn whole<'i>(
+        &mut self,
+        entries: impl Iterator<Item = Entry<'i>>,
+        now: Instant,
+        are_bases: bool,
+    ) -> usize {
+        let entry_bytes = ENTRY_OVERHEAD_BYTES + self.payload_bytes;
+        let fit = self.writer.room().saturating_sub(WHOLE_HEAD_BYTES) / entry_bytes;
+        let mut entries = entries.take(fit.min(MAX_ENTRIES)).peekable();
+        if entries.peek().is_none() {
+            return 0;
+        }
+        let (head_at, mut count) = (self.writer.len(), 0);
+        let kind = if are_bases { WHOLE_BASES } else { WHOLE };
+        self.writer.take(WHOLE_HEAD_BYTES).fill(0);
+        for entry in entries {
+            write_entry(self.writer.take(entry_bytes), &entry, now);
+            count += 1;
+        }
+        self.writer.patch_u16(head_at, u16::from_le_bytes([kind, count as u8]));
+        self.count += count;
+        count
+    }
+
+    /// Bytes that are free.
+    pub(crate) fn room(&self) -> usize {
+        self.writer.room()
     }
 
     /// Ends it; returns its bytes, 0 if it has no entry.

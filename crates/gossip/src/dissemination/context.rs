@@ -18,6 +18,7 @@ use crate::detector::RELAYS;
 use crate::entry::NodeId;
 use crate::membership::{Membership, Record};
 use crate::vector::Vector;
+use crate::wire::inventory::Inventory;
 use crate::wire::window::Marks;
 
 /// How a unit's bytes are given away: implemented once for each [`Strategy`](super::Strategy).
@@ -94,6 +95,8 @@ pub(crate) struct Context<'a> {
     /// What the wall clock shows beyond the local one, in microseconds, if there is one.
     pub(crate) wall_offset: Option<i64>,
     pub(crate) orders: &'a mut VecDeque<Order>,
+    /// Whether pulls say which bases there are, to those who read it.
+    pub(crate) sends_changes: bool,
     /// Other colonies, and what their records cost; `None` if the cluster has no colonies.
     pub(crate) colonies: Option<(&'a ColonyTable, RecordTraffic)>,
 }
@@ -121,6 +124,8 @@ pub(crate) enum What {
     Newest(usize),
     /// The entries of a range of ids that were born after an instant.
     Row(Ids, Instant),
+    /// The same for one that has said which bases it holds of them.
+    Changes(Ids, Instant, Inventory),
     /// A request for a range of ids: entries younger than an age in microseconds, or all.
     Pull(Ids, Option<u64>),
     /// The record of a colony.

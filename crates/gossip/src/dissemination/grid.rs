@@ -15,6 +15,7 @@ use super::pusher::Pusher;
 use super::windows::Uniform;
 use crate::colony::representation::Representation;
 use crate::entry::NodeId;
+use crate::wire::inventory::HEAD_BYTES;
 use crate::wire::pull::COLONIES_BYTES;
 use crate::wire::window::Marks;
 
@@ -66,6 +67,8 @@ impl Grid {
             }
             None => (context.budget.pull_bytes(), context.budget.window_bytes(entries)),
         };
+        let inventory = if context.sends_changes { HEAD_BYTES + entries } else { 0 };
+        let costs = (costs.0 + inventory, costs.1);
         self.puller.restart(layout.rows(), first, costs);
         (self.layout, self.made_for) = (Some(layout), asked_for);
         self.layout

@@ -16,7 +16,6 @@ use crate::address::Address;
 use crate::counters::Dropped;
 use crate::entry::NodeId;
 use crate::wire::check::{self, Check, Checked, Held};
-use crate::wire::extension::Versions;
 use crate::wire::header::Kind;
 
 impl Node {
@@ -58,7 +57,7 @@ impl Node {
             token,
             format: self.format(),
             writes: self.config.wire_version,
-            reads: Versions::READ,
+            reads: self.versions_read(),
             wall_micros: wall.map(|offset| now.as_micros().saturating_add(offset)),
             members: self.members(),
             held: self.view(asker, now).map(|view| view.state),
@@ -78,6 +77,6 @@ impl Node {
         let sealer = self.sealer.beside(self.chance.bits());
         let own = (self.own.id(), self.incarnation());
         let payloads = (self.format(), self.reads);
-        Checker::new(sealer, self.config.wire_version, own, payloads)
+        Checker::new(sealer, self.version_written(), own, payloads)
     }
 }

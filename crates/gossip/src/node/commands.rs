@@ -37,6 +37,7 @@ impl Node {
         self.config.payload_bytes = payload_bytes;
         self.size_payload();
         self.vector.set_least(payload_bytes.into());
+        self.begin_bases();
         Ok(())
     }
 

@@ -271,7 +271,7 @@ impl Node {
             let envelope = if kind == Kind::Proof {
                 Envelope { version: self.version_towards(to), kind, receiver: None }
             } else {
-                let version = version.min(self.config.wire_version);
+                let version = version.min(self.version_written());
                 Envelope { version, kind, receiver: Some(to) }
             };
             let body = &mut buffer[self.body_at(envelope)..];

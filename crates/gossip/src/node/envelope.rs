@@ -5,8 +5,8 @@ use tidings_primitives::seal::TAG_BYTES;
 use super::machine::Node;
 use super::sealer::Label;
 use crate::entry::NodeId;
-use crate::wire::extension::{Extension, Receiver, Versions};
-use crate::wire::header::{self, Kind};
+use crate::wire::extension::{Extension, Receiver};
+use crate::wire::header::{self, CHANGES_VERSION, Kind};
 
 /// What a datagram says of itself.
 #[derive(Clone, Copy)]
@@ -26,10 +26,16 @@ impl Node {
 
     /// The envelope of a datagram that asks `receiver` for something, if one is named.
     pub(super) fn envelope_to(&self, receiver: Option<NodeId>, kind: Kind) -> Envelope {
-        Envelope { version: self.config.wire_version, kind, receiver }
+        Envelope { version: self.version_written(), kind, receiver }
     }
 
-    /// What a datagram says under its seal before its body; nothing in version 1.
+    /// The version of all that is not sent as changes by bases: anybody reads it.
+    pub(super) fn version_written(&self) -> u8 {
+        self.config.wire_version.min(CHANGES_VERSION - 1)
+    }
+
+    /// What a datagram says under its seal before its body; nothing in version 1. Who writes
+    /// version 3 reads it, which goes without saying.
     fn extension(&self, envelope: Envelope) -> Extension {
         if envelope.version < 2 {
             return Extension::default();
@@ -38,7 +44,8 @@ impl Node {
             let held = self.vector.get(id).map(|entry| entry.stamp.incarnation());
             Receiver { id, incarnation: held.unwrap_or_default() }
         });
-        Extension { reads: Some(Versions::READ), receiver }
+        let reads = (envelope.version < CHANGES_VERSION).then(|| self.versions_read());
+        Extension { reads, receiver }
     }
 
     /// Where the body begins in a datagram of this node.
@@ -69,6 +76,6 @@ impl Node {
     /// that the answer is no longer than the question.
     pub(super) fn version_towards(&self, id: NodeId) -> u8 {
         let writes = self.membership.get(id).and_then(|record| record.speaks);
-        writes.map_or(u8::MAX, |speaks| speaks.writes).min(self.config.wire_version)
+        writes.map_or(u8::MAX, |speaks| speaks.writes).min(self.version_written())
     }
 }

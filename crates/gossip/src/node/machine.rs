@@ -26,6 +26,7 @@ use crate::catch_up::CatchUp;
 use crate::colony::Colony;
 use crate::config::{Capacity, Config};
 use crate::counters::Counters;
+use crate::delta::Origin;
 use crate::detector;
 use crate::dissemination::context::Disseminate;
 use crate::entry::{Incarnation, NodeId, Stamp};
@@ -49,6 +50,8 @@ pub struct Node {
     /// What it signs with, if it does.
     pub(super) signing: Option<Box<Signing>>,
     pub(super) vector: Vector,
+    /// Chooses its bases, if it sends changes.
+    pub(super) origin: Option<Box<Origin>>,
     pub(super) membership: Membership,
     pub(super) chance: Chance,
     pub(super) strategy: Box<dyn Disseminate>,
@@ -109,12 +112,14 @@ impl Node {
         let with_cards = roster.is_empty();
         let paces = Paces::of(interval, detector::wait(interval));
         let colony = config.colony.map(|colony| colony.id);
+        let vector = Vector::new(capacity, payload_room, unit, own_entry, now);
+        let changes = config.sends_changes();
         let node = Self {
             reads: config.reads(),
             with_cards,
             own: Own::of(&me, id, incarnation, payload_bytes),
-            vector: Vector::new(capacity, payload_room, unit, own_entry, now)
-                .with_longest(payload_bytes),
+            vector: if changes { vector.with_bases() } else { vector }.with_longest(payload_bytes),
+            origin: changes.then(|| Box::new(Origin::new(id, payload_room))),
             membership: Membership::new(max_nodes),
             // The salt is the first draw of a life, the phase the second.
             sealer: Sealer::new(keys, &config.cluster, colony, chance.bits()),

@@ -14,7 +14,6 @@ use crate::counters::Dropped;
 use crate::entry::NodeId;
 use crate::event::Event;
 use crate::mismatch::{Difference, Mismatch, Side};
-use crate::wire::extension::Versions;
 use crate::wire::header::{self, HIGHEST_VERSION, Kind, LOWEST_VERSION};
 use crate::wire::reject::{self, Reject};
 
@@ -70,6 +69,7 @@ impl Node {
         }
         // Where the sender's id lies in another version is not known.
         let id = (difference != Difference::Version).then_some(of.sender);
+        let reads = self.versions_read();
         let Meeting { table, pace, share, waiting } = &mut self.meeting;
         let (row, is_event) = table.note(now, from, (difference, Side::Here), id);
         let event = Event::Mismatch(row.address, row.difference, row.side);
@@ -82,7 +82,7 @@ impl Node {
             row.rejected = Some(now);
             let differs = difference == Difference::Payload;
             let payload_bytes = if differs { self.config.payload_bytes } else { 0 };
-            let reject = Reject { of, difference, reads: Versions::READ, payload_bytes };
+            let reject = Reject { of, difference, reads, payload_bytes };
             waiting.push((from, reject.to_bytes(head)));
         }
         if is_event {

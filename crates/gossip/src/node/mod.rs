@@ -26,6 +26,7 @@
 mod admission;
 mod asking;
 mod belief;
+mod by_bases;
 mod calls;
 mod changed;
 mod checker;

@@ -4,6 +4,7 @@ use tidings_primitives::time::Instant;
 
 use crate::colony::caller::REPLY_CONTACTS;
 use crate::colony::id::ColonyIds;
+use crate::delta::window::Form;
 use crate::dissemination::context::{Ids, Order, What};
 use crate::dissemination::layout::MAX_ROW;
 use crate::entry::NodeId;
@@ -27,6 +28,8 @@ pub(super) struct RecordsLeft {
 /// A window on its way: the slots picked for it, and how far it was sent.
 pub(super) struct Pieces {
     slots: Vec<u32>,
+    /// The form of each, in windows of changes.
+    forms: Vec<Form>,
     next: usize,
     /// To whom it goes, and as what.
     order: Option<Order>,
@@ -43,7 +46,8 @@ impl Pieces {
     pub(super) fn new(capacity: usize) -> Self {
         let slots = Vec::with_capacity(capacity + MAX_URGENT + 1);
         let first = Vec::with_capacity(MAX_URGENT);
-        Self { slots, next: 0, order: None, records: None, picked: None, first }
+        let forms = Vec::with_capacity(MAX_ROW_ENTRIES + 1);
+        Self { slots, forms, next: 0, order: None, records: None, picked: None, first }
     }
 
     /// Sets which entries go first in all windows from now on.
@@ -72,6 +76,13 @@ impl Pieces {
             What::Row(ids, since) => {
                 self.picked = None;
                 self.pick_row(vector, members, ids, since);
+                self.records = ids.colonies.map(|ids| RecordsLeft { ids, since, contacts: 1 });
+            }
+            What::Changes(ids, since, _) => {
+                self.picked = None;
+                self.pick_row(vector, members, ids, since);
+                // Bases are agreed on in the order of ids.
+                self.slots.sort_unstable_by_key(|&slot| vector.at(slot).id);
                 self.records = ids.colonies.map(|ids| RecordsLeft { ids, since, contacts: 1 });
             }
             What::Record(colony) => {
@@ -140,6 +151,25 @@ impl Pieces {
     /// Slots that were not sent yet.
     pub(super) fn left(&self) -> &[u32] {
         &self.slots[self.next..]
+    }
+
+    /// Slots that were not sent yet, and the forms in which they go: by ascending forms, and in
+    /// each as they were picked.
+    pub(super) fn arranged(&mut self, form: impl Fn(u32) -> Form) -> (&[u32], &[Form]) {
+        if self.next == 0 {
+            let mut all = [(Form::Agreed, 0, 0); MAX_ROW_ENTRIES + 1];
+            self.slots.truncate(all.len());
+            for (at, (place, &slot)) in all.iter_mut().zip(&self.slots).enumerate() {
+                *place = (form(slot), at, slot);
+            }
+            let all = &mut all[..self.slots.len()];
+            all.sort_unstable();
+            self.slots.clear();
+            self.slots.extend(all.iter().map(|&(_, _, slot)| slot));
+            self.forms.clear();
+            self.forms.extend(all.iter().map(|&(form, ..)| form));
+        }
+        (&self.slots[self.next..], &self.forms[self.next..])
     }
 
     /// So many more slots were sent, or passed over.

@@ -11,8 +11,7 @@ use crate::counters::Dropped;
 use crate::membership::{Refused, Speaks};
 use crate::wire::ask::Answer;
 use crate::wire::extension::Extension;
-use crate::wire::header::{Header, HeaderError, Kind};
-use crate::wire::record::Records;
+use crate::wire::header::{CHANGES_VERSION, Header, HeaderError, Kind};
 use crate::wire::reject;
 use crate::wire::window::{self, BodyError, Marks};
 
@@ -92,6 +91,9 @@ impl Node {
             HeaderError::Foreign => Dropped::Foreign,
             HeaderError::Version(_) | HeaderError::Kind(_) => Dropped::Version,
         })?;
+        if header.version > self.versions_read().highest {
+            return Err(Dropped::Version);
+        }
         if header.cluster != self.sealer.group(header.kind) {
             return Err(Dropped::Cluster);
         }
@@ -119,20 +121,15 @@ impl Node {
 
     fn receive_window(&mut self, received: &Received, body: &[u8]) -> Result<(), Dropped> {
         let (now, from, header) = (received.now, received.from, &received.header);
-        let (marks, entries, records) = window::decode_with_records(body, self.reads)?;
-        Records::of(records).try_for_each(|record| record.map(drop))?;
-        if self.colony.is_none() && !records.is_empty() {
-            return Err(Dropped::Malformed);
-        }
+        let has_changes = header.version >= CHANGES_VERSION;
+        let marks = if has_changes {
+            self.receive_changes(received, body)?
+        } else {
+            self.receive_whole(received, body)?
+        };
         if self.with_cards && !self.has_card(header.sender, header.incarnation) {
             self.lacks(header.sender, from);
         }
-        let mut ahead = entries.clone();
-        for (at, entry) in entries.enumerate() {
-            self.vector.look_ahead(at, &mut ahead);
-            self.take(now, from, &entry);
-        }
-        self.take_records(now, records);
         let (sender, bytes) = (header.sender, received.bytes);
         self.play(now, |strategy, context| strategy.received(context, sender, marks, bytes));
         let entries = self.config.strategy.answer_entries(self.window_entries());
@@ -140,6 +137,19 @@ impl Node {
             Some(entries) => self.answer_window(received, entries),
             None => Ok(()),
         }
+    }
+
+    /// Takes in a window of whole entries.
+    fn receive_whole(&mut self, received: &Received, body: &[u8]) -> Result<Marks, Dropped> {
+        let (marks, entries, records) = window::decode_with_records(body, self.reads)?;
+        self.must_be_records(records)?;
+        let mut ahead = entries.clone();
+        for (at, entry) in entries.enumerate() {
+            self.vector.look_ahead(at, &mut ahead);
+            self.take(received.now, received.from, &entry);
+        }
+        self.take_records(received.now, records);
+        Ok(marks)
     }
 
     fn receive_answer(&mut self, received: &Received, body: &[u8]) -> Result<(), Dropped> {

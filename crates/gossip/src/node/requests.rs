@@ -7,6 +7,8 @@ use super::machine::Node;
 use crate::counters::Dropped;
 use crate::dissemination::context::{Ids, Order, What};
 use crate::entry::NodeId;
+use crate::wire::header::CHANGES_VERSION;
+use crate::wire::inventory::Inventory;
 use crate::wire::pull::Pull;
 use crate::wire::window::Marks;
 
@@ -33,7 +35,10 @@ impl Node {
     /// the request came from: nobody can have it sent to a third. Returns whether it was queued.
     fn queue_window(&mut self, to: NodeId, what: What) -> bool {
         let Some(record) = self.membership.get(to) else { return false };
-        let with_records = matches!(what, What::Row(Ids { colonies: Some(_), .. }, _));
+        let with_records = match what {
+            What::Row(ids, _) | What::Changes(ids, ..) => ids.colonies.is_some(),
+            _ => false,
+        };
         let more = if with_records { Marks::RECORDS } else { Marks::NONE };
         let order = Order::to(record, what, Marks::ANSWER.and(more));
         let queued = self.outbox.queue_window(order);
@@ -43,6 +48,9 @@ impl Node {
 
     pub(super) fn receive_pull(&mut self, received: &Received, body: &[u8]) -> Result<(), Dropped> {
         let (now, sender, from) = (received.now, received.header.sender, received.from);
+        let by_changes = received.header.version >= CHANGES_VERSION;
+        let (inventory, body) =
+            if by_changes { Inventory::read(body)? } else { (Inventory::NONE, body) };
         let Pull { first, last, age_micros, colonies } = Pull::read(body, self.reads)?;
         if colonies.is_some() && self.colony.is_none() {
             return Err(Dropped::Malformed);
@@ -56,7 +64,12 @@ impl Node {
             return Err(Dropped::Misdirected);
         }
         let since = age_micros.map_or(Instant::from_micros(i64::MIN), |age| now.before(age));
-        let answered = self.queue_window(sender, What::Row(Ids { first, last, colonies }, since));
+        let ids = Ids { first, last, colonies };
+        let what = match by_changes {
+            true => self.changes_for(ids, since, inventory),
+            false => What::Row(ids, since),
+        };
+        let answered = self.queue_window(sender, what);
         self.counters.pulls_answered += u64::from(answered);
         Ok(())
     }

@@ -89,8 +89,10 @@ impl Node {
             let (colonies, record_bytes) = (colony.table.len(), RECORD_BYTES);
             (&colony.table, RecordTraffic { colonies, record_bytes, room_bytes })
         });
+        let sends_changes = self.speaks_changes();
         let mut context = Context {
             now,
+            sends_changes,
             unit: self.config.interval,
             id: self.own.id(),
             membership: &self.membership,

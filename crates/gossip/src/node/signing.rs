@@ -68,6 +68,11 @@ impl Node {
 
     /// Makes the node's own entry, with this stamp.
     pub(super) fn say(&mut self, stamp: Stamp) {
+        self.write_own(stamp);
+        self.choose_base();
+    }
+
+    fn write_own(&mut self, stamp: Stamp) {
         let content = self.own.payload();
         let Some(signing) = self.signing.as_deref_mut() else {
             return self.vector.renew_own(stamp, content);

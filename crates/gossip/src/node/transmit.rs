@@ -10,7 +10,7 @@ use crate::dissemination::context::{Ids, Order, What};
 use crate::entry::NodeId;
 use crate::vector::Entry;
 use crate::wire::ask::{self, AnswerWriter, Card};
-use crate::wire::header::Kind;
+use crate::wire::header::{CHANGES_VERSION, Kind};
 use crate::wire::pull::Pull;
 use crate::wire::window::{self, Marks, Piece};
 
@@ -58,9 +58,8 @@ impl Node {
                     self.outbox.window().end();
                     Some(self.write_pull(order, ids, age_micros, buffer))
                 }
-                What::Newest(_) | What::Row(..) | What::Record(_) | What::One(_) => {
-                    self.write_window(now, order, buffer)
-                }
+                _ if self.is_of_changes(&order) => self.write_changes(now, order, buffer),
+                _ => self.write_window(now, order, buffer),
             };
             if written.is_some() {
                 return written;
@@ -105,7 +104,7 @@ impl Node {
 
     /// Lets records follow the entries of a window, of which `written` bytes lie in the body, if
     /// those were the last; returns the bytes of the body, 0 if there is nothing in it.
-    fn add_records(&mut self, now: Instant, body: &mut [u8], written: usize) -> usize {
+    pub(super) fn add_records(&mut self, now: Instant, body: &mut [u8], written: usize) -> usize {
         let mut left = self.outbox.window().records();
         if left.is_none() {
             return written;
@@ -132,9 +131,17 @@ impl Node {
         self.counters.pulls_sent += 1;
         let Ids { first, last, colonies } = ids;
         let pull = Pull { first, last, age_micros, colonies };
-        let envelope = self.envelope_to(Some(order.member), Kind::Pull);
+        let mut envelope = self.envelope_to(Some(order.member), Kind::Pull);
+        let by_changes = self.sends_changes_to(order.member);
+        if by_changes {
+            envelope.version = CHANGES_VERSION;
+        }
         let body_at = self.body_at(envelope);
-        let written = pull.write(&mut buffer[body_at..], self.format());
+        let said = match by_changes {
+            true => self.inventory(ids).write(&mut buffer[body_at..]),
+            false => 0,
+        };
+        let written = said + pull.write(&mut buffer[body_at + said..], self.format());
         let bytes = self.seal(envelope, buffer, written);
         Transmit { to: order.to, bytes, segment_bytes: bytes }
     }

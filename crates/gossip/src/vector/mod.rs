@@ -10,8 +10,11 @@
 //!
 //! Invariants: memory is taken at construction; an entry's stamp never decreases while it is held;
 //! slot 0 is the node's own entry and is never evicted. How entries enter: `vector/merge.rs`. A
-//! farewell or a tombstone leaves the payload before it in place, and what it was in `last`.
+//! farewell or a tombstone leaves the payload before it in place, and what it was in `last`. What
+//! changes are measured by: `vector/bases.rs`.
 
+pub(crate) mod base_store;
+mod bases;
 pub mod last;
 mod lengths;
 pub mod merge;
@@ -24,6 +27,7 @@ use crate::calendar::Calendar;
 use crate::detector::{STEPS_PER_UNIT, Silence};
 use crate::entry::{NodeId, Stamp};
 use crate::id_table::IdTable;
+use base_store::BaseStore;
 use last::Last;
 use lengths::Lengths;
 
@@ -79,6 +83,8 @@ pub struct Vector {
     payloads_start: usize,
     payload_bytes: usize,
     lengths: Lengths,
+    /// What others measure changes by, if the node sends and reads such.
+    bases: Option<BaseStore>,
     calendar: Calendar,
     /// Of each slot, what came before a farewell or a tombstone.
     last: Vec<Last>,
@@ -112,6 +118,7 @@ impl Vector {
             payloads_start,
             payload_bytes,
             lengths: Lengths::of(payload_bytes),
+            bases: None,
             calendar: Calendar::new(capacity, unit_micros, now),
             last: Vec::with_capacity(capacity),
             vacant: Vec::with_capacity(capacity),
@@ -291,6 +298,9 @@ impl Vector {
         let slot = if let Some(slot) = self.vacant.pop() {
             self.meta[slot as usize] = meta;
             self.last[slot as usize] = Last::default();
+            if let Some(bases) = self.bases.as_mut() {
+                bases.forget(slot);
+            }
             slot
         } else {
             self.meta.push(meta);

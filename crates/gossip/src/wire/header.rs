@@ -3,7 +3,7 @@
 //! | bytes | field |
 //! |---|---|
 //! | 0–1 | magic `54 67` |
-//! | 2 | version of the format, 1 or 2 |
+//! | 2 | version of the format, 1 to 3 |
 //! | 3 | kind: 1 window, 2 ask, 3 answer, 4 pull, 9 probe, 10 proof, 11 check, 12 what answers it; 5 to 8 between colonies; 13 reject |
 //! | 4–7 | cluster: first bytes of SHA-256 of its name; within a colony its number is added |
 //! | 8–11 | node id of the sender |
@@ -29,7 +29,10 @@ pub const MAGIC: [u8; 2] = *b"Tg";
 /// The lowest version of the format that this code reads and writes.
 pub const LOWEST_VERSION: u8 = 1;
 /// The highest version of the format that this code reads and writes.
-pub const HIGHEST_VERSION: u8 = 2;
+pub const HIGHEST_VERSION: u8 = 3;
+/// The version whose windows have [changes by bases](crate::delta), and whose pulls say which bases
+/// there are. It is sent to members that have said they read it, and to nobody else.
+pub const CHANGES_VERSION: u8 = 3;
 
 /// What the body is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

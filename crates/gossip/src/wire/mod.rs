@@ -5,7 +5,8 @@
 //! asks for one, an *ask* and its *answer* ([`ask`]), by which a node that lacks members or
 //! entries catches up, and *probes* and *proofs* ([`probe`]) of who lives. Between colonies there
 //! are *calls* and *visits* and what answers them ([`call`]); [`record`]s of colonies ride in
-//! windows. In version 2 of the format an [`extension`] stands in front of each body. Operators try
+//! windows. From version 2 of the format on an [`extension`] stands in front of each body, and
+//! in version 3 windows have [changes by bases](crate::delta). Operators try
 //! what lies between two nodes by a [`check`]; why a datagram was dropped is said by a [`reject`].
 //! All numbers are little endian.
 //!
@@ -19,6 +20,7 @@ pub mod call;
 pub mod check;
 pub mod extension;
 pub mod header;
+pub(crate) mod inventory;
 pub mod probe;
 pub mod pull;
 pub mod record;

@@ -1,0 +1,384 @@
+//! Changes by bases among nodes: whatever versions they write, whatever is lost, doubled or sent
+//! by a traitor, a node holds of another what that said under its stamp, or something newer.
+
+mod cluster;
+
+use std::collections::BTreeMap;
+
+use cluster::{Cluster, UNIT, address, config, member, name, node};
+use tidings_gossip::{
+    Config, Counters, EntryState, Incarnation, Instant, KeyRing, Member, Node, NodeId, Strategy,
+    Window,
+};
+
+const PAYLOAD_BYTES: usize = 64;
+
+/// What a node says in a unit.
+type Speech = fn(node: usize, unit: u32) -> Vec<u8>;
+
+/// Readings that move now and then, as most do.
+fn usual(node: usize, unit: u32) -> Vec<u8> {
+    let mut payload = vec![0; PAYLOAD_BYTES];
+    payload[..4].copy_from_slice(&(node as u32 * 77).to_le_bytes());
+    payload[20] = (unit / 7 + node as u32) as u8;
+    payload[40] = (unit / 31) as u8;
+    payload
+}
+
+/// Bytes that are new each unit.
+fn all_new(node: usize, unit: u32) -> Vec<u8> {
+    let seed = (node as u64) << 32 | u64::from(unit);
+    let words = (0..PAYLOAD_BYTES as u64 / 8).map(|at| seed * 8 + at);
+    words.flat_map(|word| tidings_primitives::chance::mix(word).to_le_bytes()).collect()
+}
+
+fn settings(nodes: usize, version: u8) -> Config {
+    let mut config = config(nodes);
+    config.strategy = Strategy::Grid;
+    config.payload_bytes = PAYLOAD_BYTES as u16;
+    config.datagram_bytes = 1452;
+    config.window = Window::Percent(50.0);
+    config.wire_version = version;
+    config
+}
+
+/// Nodes that write these versions in turn, and all that they have said.
+struct Talk {
+    cluster: Cluster,
+    speech: Speech,
+    said: BTreeMap<(usize, u32, u32), Vec<u8>>,
+    unit: u32,
+}
+
+impl Talk {
+    fn new(nodes: usize, versions: &[u8], speech: Speech) -> Self {
+        let roster: Vec<Member> = (0..nodes).map(member).collect();
+        let make = |n: usize| {
+            let config = settings(nodes, versions[n % versions.len()]);
+            node(&config, n, &roster, 1, Instant::EPOCH)
+        };
+        let cluster = Cluster::of((0..nodes).map(make).collect());
+        Self { cluster, speech, said: BTreeMap::new(), unit: 0 }
+    }
+
+    /// Lets units pass; after each all that is held is held against what was said.
+    fn run(&mut self, units: u32) {
+        for _ in 0..units {
+            let (speech, unit) = (self.speech, self.unit);
+            for (n, node) in self.cluster.nodes.iter_mut().enumerate() {
+                if let Some(node) = node {
+                    node.publish(&speech(n, unit)).expect("it fits");
+                }
+            }
+            self.cluster.run(1);
+            self.unit += 1;
+            let now = self.cluster.now;
+            for (n, node) in self.cluster.nodes.iter().enumerate() {
+                let Some(node) = node else { continue };
+                let own = node.entry(&name(n), now).expect("it knows itself");
+                let stamp = (n, own.incarnation, own.sequence.unwrap_or_default());
+                self.said.insert(stamp, own.payload.to_vec());
+            }
+            self.check();
+        }
+    }
+
+    fn check(&self) {
+        let now = self.cluster.now;
+        for node in self.cluster.up() {
+            for (n, view) in (0..).map_while(|n| Some((n, node.entry(&name(n), now)?))) {
+                let Some(sequence) = view.sequence.filter(|&sequence| sequence > 0) else {
+                    continue;
+                };
+                let said = self.said.get(&(n, view.incarnation, sequence));
+                assert_eq!(said.map(|said| &said[..]), Some(view.payload), "{n} {sequence}");
+            }
+        }
+    }
+
+    fn sum(&self, of: fn(&Counters) -> u64) -> u64 {
+        self.cluster.up().map(|node| of(node.counters())).sum()
+    }
+
+    /// Bytes that an entry takes in so many units, with all that is sent beside.
+    fn bytes_an_entry(&mut self, units: u32) -> f64 {
+        let counted = |talk: &Self| {
+            [|of: &Counters| of.bytes_sent, |of: &Counters| of.entries_sent].map(|of| talk.sum(of))
+        };
+        let before = counted(self);
+        self.run(units);
+        let [bytes, entries] = counted(self);
+        (bytes - before[0]) as f64 / (entries - before[1]) as f64
+    }
+}
+
+#[test]
+fn changes_take_a_fraction_of_the_bytes_and_none_is_passed_over() {
+    let [mut whole, mut changes] = [2, 3].map(|version| Talk::new(40, &[version], usual));
+    let [before, after] = [&mut whole, &mut changes].map(|talk| {
+        talk.run(30);
+        talk.bytes_an_entry(30)
+    });
+    // Frames and requests are in it; what is saved goes into more answers.
+    assert!(after < 0.75 * before, "{after} bytes an entry, {before} whole");
+    assert_eq!(changes.cluster.known_min(), 40);
+    let [before, after] = [&whole, &changes].map(|talk| talk.cluster.ages().0);
+    assert!(after < before, "{after} units, {before} whole");
+    let counted = changes.sum(|counters| counters.entries_disagreed);
+    let sent = changes.sum(|counters| counters.entries_sent);
+    assert!(counted * 200 < sent, "{counted} of {sent} by other bases than are held");
+    assert_eq!(whole.sum(|counters| counters.bases_sent + counters.bases_taken), 0);
+}
+
+#[test]
+fn nodes_of_all_versions_know_each_other_whatever_is_lost() {
+    let mut talk = Talk::new(36, &[1, 2, 3], usual);
+    talk.cluster.delivers = |from, to, datagram| {
+        let number = u64::from(datagram[22]) << 8 | (from * 37 + to) as u64;
+        tidings_primitives::chance::mix(number) % 8 > 0
+    };
+    talk.run(40);
+    // One is gone and comes back with nothing, in its next life.
+    talk.cluster.crash(2);
+    talk.run(10);
+    let roster: Vec<Member> = (0..36).map(member).collect();
+    let again = node(&settings(36, 3), 2, &roster, 2, talk.cluster.now);
+    talk.cluster.start(2, again);
+    talk.run(30);
+    assert_eq!(talk.cluster.known_min(), 36);
+    assert!(talk.cluster.ages().0 < 3.0, "{:?}", talk.cluster.ages());
+    let taken = talk.sum(|counters| counters.bases_taken);
+    assert!(taken > 0 && talk.sum(|counters| counters.dropped_malformed) == 0, "{taken}");
+    // Who reads no changes is sent none.
+    assert_eq!(talk.sum(|counters| counters.dropped_version), 0);
+}
+
+#[test]
+fn a_member_that_goes_back_to_an_earlier_version_is_sent_whole_entries() {
+    let mut talk = Talk::new(8, &[3], usual);
+    talk.run(20);
+    talk.cluster.crash(5);
+    let roster: Vec<Member> = (0..8).map(member).collect();
+    let back = node(&settings(8, 1), 5, &roster, 2, talk.cluster.now);
+    talk.cluster.start(5, back);
+    talk.run(20);
+    let dropped = talk.cluster.node(5).counters().dropped_version;
+    talk.run(20);
+    assert_eq!(talk.cluster.node(5).counters().dropped_version, dropped, "all have heard of it");
+    assert_eq!(talk.cluster.known_min(), 8);
+}
+
+#[test]
+fn what_is_all_new_each_unit_costs_no_more_than_whole_entries() {
+    let [mut whole, mut changes] = [2, 3].map(|version| Talk::new(64, &[version], all_new));
+    for talk in [&mut whole, &mut changes] {
+        for node in &mut talk.cluster.nodes {
+            assert!(node.as_ref().is_some_and(|node| node.window_entries() == 32));
+        }
+        talk.run(20);
+    }
+    let [before, after] = [&mut whole, &mut changes].map(|talk| talk.bytes_an_entry(20));
+    assert!(after <= before, "{after} bytes an entry, {before} whole");
+}
+
+/// Payloads of which a longer one comes and goes: a base that says more than a datagram has room
+/// for is not used.
+#[test]
+fn payloads_of_another_length_are_told_all_the_same() {
+    fn short(node: usize, unit: u32) -> Vec<u8> {
+        let mut payload = usual(node, unit);
+        payload.truncate(if (10..20).contains(&(unit % 30)) { 64 } else { 30 });
+        payload.iter_mut().skip(30).for_each(|byte| *byte = 9);
+        payload
+    }
+    let roster: Vec<Member> = (0..6).map(member).collect();
+    let make = |n: usize| {
+        let mut config = settings(6, 3);
+        (config.payload_bytes, config.payload_bytes_most) = (30, 64);
+        let mut node = node(&config, n, &roster, 1, Instant::EPOCH);
+        if n == 0 {
+            node.set_payload_bytes(64).expect("there is room");
+        }
+        node
+    };
+    let cluster = Cluster::of((0..6).map(make).collect());
+    let speech: Speech =
+        |node, unit| if node == 0 { short(0, unit) } else { usual(node, unit)[..30].to_vec() };
+    let mut talk = Talk { cluster, speech, said: BTreeMap::new(), unit: 0 };
+    talk.run(90);
+    assert_eq!(talk.cluster.known_min(), 6);
+    assert!(talk.cluster.ages().0 < 2.0);
+}
+
+#[test]
+fn the_bound_on_memory_knows_of_bases() {
+    let [whole, changes] = [2, 3].map(|version| settings(100, version).memory_bound_bytes());
+    assert_eq!(changes - whole, 100 * (PAYLOAD_BYTES as u64 + 16));
+}
+
+mod traitor {
+    //! A member with the key that sends what it likes.
+
+    use super::*;
+    use tidings_gossip::Stamp;
+    use tidings_gossip::delta::{Base, Body, Item, Name};
+    use tidings_gossip::wire::header::{Header, Kind, cluster_hash};
+    use tidings_gossip::wire::keys::TAG_BYTES;
+    use tidings_gossip::wire::window::{Format, Marks};
+
+    const FORMAT: Format = Format { schema: 1, payload_bytes: PAYLOAD_BYTES as u16 };
+
+    fn id(n: usize) -> NodeId {
+        NodeId::of_name(&name(n), 0)
+    }
+
+    /// A datagram of version 3 from node 1.
+    fn sealed(kind: Kind, counter: u64, body: &[u8]) -> Vec<u8> {
+        let cluster = settings(4, 3).cluster;
+        let header = Header {
+            version: 3,
+            kind,
+            cluster: cluster_hash(&cluster),
+            sender: id(1),
+            incarnation: Incarnation::new(1),
+            key_id: 0,
+            salt: 5,
+            counter,
+        };
+        let mut datagram = [&header.to_bytes()[..], &[0], body, &[0; TAG_BYTES]].concat();
+        KeyRing::open(&cluster).seal(&mut datagram);
+        datagram
+    }
+
+    fn base(n: usize, life: u32, sequence: u32, payload: &[u8]) -> Base<'_> {
+        Base { name: Name { id: id(n), incarnation: Incarnation::new(life), sequence }, payload }
+    }
+
+    fn item<'a>(base: Base<'a>, distance: u32, payload: &'a [u8]) -> Item<'a> {
+        let stamp = Stamp::new(base.name.incarnation, base.name.sequence + distance);
+        Item { stamp, age: 10, payload, base }
+    }
+
+    fn body(fill: impl FnOnce(&mut Body<'_>) -> usize) -> Vec<u8> {
+        let mut buffer = vec![0; 1_000];
+        let mut body = Body::begin(&mut buffer, FORMAT, Marks::NONE).expect("there is room");
+        assert!(fill(&mut body) > 0);
+        let bytes = body.finish();
+        buffer.truncate(bytes);
+        buffer
+    }
+
+    fn victim(version: u8) -> Node {
+        let roster: Vec<Member> = (0..4).map(member).collect();
+        node(&settings(4, version), 0, &roster, 1, Instant::EPOCH)
+    }
+
+    /// What the victim holds of node 2: incarnation, sequence and the first byte.
+    fn held(victim: &Node) -> Option<(u32, u32, u8)> {
+        let view = victim.entry(&name(2), Instant::EPOCH + UNIT)?;
+        let sequence = view.sequence.filter(|_| view.state == EntryState::Alive)?;
+        Some((view.incarnation, sequence, view.payload[0]))
+    }
+
+    #[test]
+    fn what_is_told_by_a_base_that_was_never_sent_is_counted_and_not_taken() {
+        let (mut victim, now) = (victim(3), Instant::EPOCH + UNIT);
+        let (old, new) = ([7; PAYLOAD_BYTES], [8; PAYLOAD_BYTES]);
+        let mut counter = 0;
+        let mut receive = |victim: &mut Node, body: &[u8]| {
+            counter += 1;
+            victim.handle_datagram(now, address(1), &mut sealed(Kind::Window, counter, body));
+        };
+        let named = |life, sequence, along| {
+            body(|body| {
+                body.named([(item(base(2, life, sequence, &old), 3, &new), along)].into_iter())
+            })
+        };
+        receive(&mut victim, &named(1, 10, false));
+        assert_eq!((held(&victim), victim.counters().entries_without_base), (None, 1));
+        receive(&mut victim, &named(1, 10, true));
+        assert_eq!((held(&victim), victim.counters().bases_taken), (Some((1, 13, 8)), 1));
+        // By another base of it, earlier or later: none of them is held.
+        receive(&mut victim, &named(1, 11, false));
+        receive(&mut victim, &named(1, 9, false));
+        assert_eq!(victim.counters().entries_without_base, 3);
+        // An earlier one that comes along tells an entry that is no news, and takes no place.
+        receive(&mut victim, &named(1, 9, true));
+        assert_eq!((held(&victim), victim.counters().bases_taken), (Some((1, 13, 8)), 1));
+        // It has restarted: of its next life nothing is known by the bases of the last.
+        receive(&mut victim, &named(2, 10, false));
+        assert_eq!((held(&victim), victim.counters().entries_without_base), (Some((1, 13, 8)), 4));
+        let agreed = |life| {
+            body(|body| {
+                body.agreed(id(2), [(item(base(2, life, 10, &old), 9, &new), 0)].into_iter())
+            })
+        };
+        receive(&mut victim, &agreed(2));
+        assert_eq!((held(&victim), victim.counters().entries_disagreed), (Some((1, 13, 8)), 1));
+        receive(&mut victim, &agreed(1));
+        assert_eq!(held(&victim), Some((1, 19, 8)));
+        assert_eq!(victim.counters().dropped_malformed, 0);
+    }
+
+    #[test]
+    fn bodies_that_are_cut_or_go_on_are_dropped_as_a_whole() {
+        let now = Instant::EPOCH + UNIT;
+        let old = [7; PAYLOAD_BYTES];
+        let whole = body(|body| {
+            let entry = tidings_gossip::vector::Entry {
+                id: id(2),
+                stamp: Stamp::new(Incarnation::new(1), 4),
+                birth: now,
+                payload: &old,
+            };
+            let written = body.whole([entry].into_iter(), now, true);
+            written + body.named([(item(base(3, 1, 4, &old), 1, &[8; 64]), true)].into_iter())
+        });
+        for cut in 0..whole.len() {
+            let mut victim = victim(3);
+            victim.handle_datagram(now, address(1), &mut sealed(Kind::Window, 1, &whole[..cut]));
+            assert_eq!((victim.counters().dropped_malformed, held(&victim)), (1, None), "{cut}");
+        }
+        let mut victim = victim(3);
+        let longer = [&whole[..], &[0]].concat();
+        victim.handle_datagram(now, address(1), &mut sealed(Kind::Window, 1, &longer));
+        assert_eq!((victim.counters().dropped_malformed, held(&victim)), (1, None));
+        victim.handle_datagram(now, address(1), &mut sealed(Kind::Window, 2, &whole));
+        assert_eq!((held(&victim), victim.counters().bases_taken), (Some((1, 4, 7)), 2));
+    }
+
+    #[test]
+    fn pulls_with_an_inventory_that_lies_are_answered_or_dropped() {
+        let now = Instant::EPOCH + UNIT;
+        let pull = [1, 0, 64, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0];
+        let said: [(&[u8], bool); 5] = [
+            (&[0], true),
+            (&[4, 9, 1, 2, 3, 4, 5, 6, 7, 8], true),
+            (&[65], false),
+            (&[4, 9, 1, 2, 3, 4, 5], false),
+            (&[], false),
+        ];
+        for (inventory, is_read) in said {
+            let mut victim = victim(3);
+            victim.handle_timeout(victim.poll_timeout());
+            let body = [inventory, &pull].concat();
+            victim.handle_datagram(now, address(1), &mut sealed(Kind::Pull, 1, &body));
+            let counters = victim.counters();
+            assert_eq!(counters.pulls_answered, u64::from(is_read), "{inventory:?}");
+            assert_eq!(counters.dropped_malformed, u64::from(!is_read), "{inventory:?}");
+        }
+    }
+
+    #[test]
+    fn a_node_that_writes_an_earlier_version_reads_no_changes() {
+        for version in [1, 2] {
+            let (mut victim, old) = (victim(version), [7; PAYLOAD_BYTES]);
+            let body =
+                body(|body| body.named([(item(base(2, 1, 4, &old), 0, &old), true)].into_iter()));
+            let now = Instant::EPOCH + UNIT;
+            victim.handle_datagram(now, address(1), &mut sealed(Kind::Window, 1, &body));
+            assert_eq!((victim.counters().dropped_version, held(&victim)), (1, None));
+            assert_eq!(victim.versions_read().highest, 2);
+        }
+    }
+}

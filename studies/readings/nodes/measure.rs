@@ -1,0 +1,122 @@
+//! How old entries are among 1,024 nodes that say recorded readings, by the bytes that they send.
+//!
+//! Real nodes in one process and virtual time: each datagram is written, sealed, opened and read as
+//! among agents. Nodes replay the recordings of studies/readings, settled within the documented
+//! tolerances, and have the bytes of windows of 20 % of whole entries of 64 bytes. All that is held
+//! is held against what was said. Counts depend on the seed alone, not on the machine.
+
+#[path = "../changes/payloads.rs"]
+mod payloads;
+mod world;
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use serde_json::Map;
+use tidings_gossip::wire::{ENTRY_OVERHEAD_BYTES, OVERHEAD_BYTES};
+use tidings_sim::readings::Recording;
+use tidings_studies::table::{self, Made};
+
+use payloads::Kind;
+use world::{Found, Setting, World};
+
+const SEED: u64 = 1;
+/// The window whose bytes are given, of whole entries of 64 bytes.
+const WINDOW_PERCENT: usize = 20;
+const WHOLE_PAYLOAD_BYTES: usize = 64;
+pub(crate) const DATAGRAM_BYTES: usize = 1_452;
+
+const HEADING: &str = "readings,payload_bytes,wire_version,lost_percent,window_entries,\
+    budget_bytes_unit,bytes_unit,entries_unit,bytes_an_entry,bases_percent,passed_over_percent,\
+    known_percent,age_avg_units,age_p50_units,age_p99_units\n";
+
+/// Whole entries, and changes by bases.
+const VERSIONS: [u8; 2] = [1, 3];
+
+fn main() -> ExitCode {
+    table::make("nodes", "studies/readings/run nodes", Some(SEED), |is_measured| {
+        made(if is_measured { (1_024, 40, 24) } else { (48, 12, 4) })
+    })
+}
+
+/// A table of so many nodes, after so many units, over so many more.
+fn made((nodes, warmup, units): (usize, u32, u32)) -> Result<Made, String> {
+    let recordings = payloads::recordings()?;
+    let mut rows = HEADING.to_owned();
+    for kind in Kind::ALL {
+        for lost_percent in if kind == Kind::Usual { &[0.0, 10.0][..] } else { &[0.0] } {
+            for version in VERSIONS {
+                let window = window_entries(nodes, kind.payload_bytes());
+                let setting = Setting {
+                    kind,
+                    version,
+                    nodes,
+                    window,
+                    lost_percent: *lost_percent,
+                    seed: SEED,
+                };
+                let found = found(&recordings, &setting, warmup, units)?;
+                table::add(&mut rows, &row(&setting, &found, units))
+                    .map_err(|error| error.to_string())?;
+            }
+        }
+    }
+    Ok((rows, Map::new()))
+}
+
+fn found(
+    recordings: &[Recording],
+    setting: &Setting,
+    warmup: u32,
+    units: u32,
+) -> Result<Found, String> {
+    let mut world = World::new(recordings, setting)?;
+    world.run(warmup)?;
+    world.begin_counting();
+    world.run(units)?;
+    Ok(world.found())
+}
+
+/// The largest window of such payloads that takes no more bytes a unit than one of 20 % of whole
+/// entries of 64 bytes.
+fn window_entries(nodes: usize, payload_bytes: usize) -> usize {
+    let budget = budget_bytes(nodes);
+    let fits = |&entries: &usize| window_bytes(entries, payload_bytes) <= budget;
+    (1..=nodes).rev().find(fits).unwrap_or(1)
+}
+
+fn budget_bytes(nodes: usize) -> usize {
+    window_bytes(nodes * WINDOW_PERCENT / 100, WHOLE_PAYLOAD_BYTES)
+}
+
+fn window_bytes(entries: usize, payload_bytes: usize) -> usize {
+    let entry_bytes = ENTRY_OVERHEAD_BYTES + payload_bytes;
+    let fit = (DATAGRAM_BYTES - OVERHEAD_BYTES) / entry_bytes;
+    entries * entry_bytes + entries.div_ceil(fit) * OVERHEAD_BYTES
+}
+
+fn row(setting: &Setting, found: &Found, units: u32) -> String {
+    let a_node = (setting.nodes as f64) * f64::from(units);
+    let share = |part: u64, all: u64| 100.0 * part as f64 / all.max(1) as f64;
+    let mut row = String::new();
+    let _ = write!(
+        row,
+        "{},{},{},{},{},{},{:.0},{:.1},{:.1},{:.2},{:.2},{:.2},{:.2},{:.2},{:.2}",
+        setting.kind.name(),
+        setting.kind.payload_bytes(),
+        setting.version,
+        setting.lost_percent,
+        setting.window,
+        budget_bytes(setting.nodes),
+        found.bytes as f64 / a_node,
+        found.entries as f64 / a_node,
+        found.bytes as f64 / found.entries.max(1) as f64,
+        share(found.bases, found.entries),
+        share(found.passed_over, found.entries),
+        share(found.known, found.pairs),
+        found.mean_units(),
+        found.quantile_units(0.5),
+        found.quantile_units(0.99),
+    ); // a String takes all
+    row
+}
