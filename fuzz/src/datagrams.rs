@@ -105,10 +105,14 @@ pub(crate) fn changes(form: u8, entries: &[Entry], payload_bytes: u16) -> Vec<u8
     }
     let least = entries.iter().map(|entry| entry.age).min().unwrap_or_default();
     if kind == 2 {
-        entries.iter().for_each(|entry| write_entry(&mut content, *entry, payload_bytes));
+        for entry in entries {
+            write_entry(&mut content, *entry, payload_bytes);
+        }
     } else {
         let mut bits = Bits::default();
-        entries.iter().for_each(|entry| bits.change(*entry, least, (kind, bases > 0)));
+        for entry in entries {
+            bits.change(*entry, least, (kind, bases > 0));
+        }
         content.extend(bits.bytes());
         for entry in entries.iter().take(bases.into()) {
             content.extend(std::iter::repeat_n(entry.fill, usize::from(payload_bytes)));

@@ -31,7 +31,7 @@ fn characterise() -> Bench {
     make.args(["--link-gb-s", "0.425", "--worst-latency-us", "5", "--output"]);
     done(make.arg(bench.file("torus.xml")));
     let tests = ["pair", "cores", "hops", "overlap", "fans"];
-    let tests: String = tests.iter().map(|test| format!("\"--test\", \"{test}\", ")).collect();
+    let tests: String = tests.map(|test| format!("\"--test\", \"{test}\", ")).concat();
     let file = bench.lay(
         "torus.toml",
         &format!(
@@ -57,10 +57,10 @@ fn advice(bench: &Bench, words: &[&str]) -> Value {
 /// Seconds of HALO's exchanges of N words on the torus, by order, with the advised one as `file`.
 fn exchanges(bench: &Bench, side: u64) -> Vec<(String, f64)> {
     let program = Mpi::Simulated.characterize();
-    let hosts: String = (0..2 * NODES).map(|rank| format!("n{}\n", rank / 2)).collect();
+    let hosts: Vec<String> = (0..2 * NODES).map(|rank| format!("n{}\n", rank / 2)).collect();
     let mut run = Command::new("smpirun");
     run.args(["-no-privatize", "-n", &(2 * NODES).to_string(), "-platform"]);
-    run.arg(bench.file("torus.xml")).arg("-hostfile").arg(bench.lay("hosts", &hosts));
+    run.arg(bench.file("torus.xml")).arg("-hostfile").arg(bench.lay("hosts", &hosts.concat()));
     run.args(["--cfg=smpi/simulate-computation:no", "--log=root.thres:error"]).arg(program);
     run.args(["--test", "halo", "--torus", SHAPE, "--repetitions", "1", "--halo-largest"]);
     run.arg(side.to_string()).arg("--order").arg(bench.file("places/order"));
@@ -97,8 +97,8 @@ fn the_advised_placement_gains_what_it_should_and_no_order_of_axes_is_better() {
 fn ranks_are_where_the_files_of_launchers_say() {
     let bench = characterised();
     // Six partners that are far apart by number.
-    let pairs: String = (0..6).map(|rank| format!("{rank} {}\n", rank + 6)).collect();
-    let file = bench.lay("pairs.txt", &pairs);
+    let pairs: Vec<String> = (0..6).map(|rank| format!("{rank} {}\n", rank + 6)).collect();
+    let file = bench.lay("pairs.txt", &pairs.concat());
     let advice = advice(bench, &["--neighbours", &file, "--output", "pairs-apart"]);
     assert_eq!(advice["advised"]["hops_a_message"], 0.0, "each pair is on one node: {advice}");
     let (hosts, program) = (bench.file("pairs-apart/hosts"), Mpi::Simulated.characterize());

@@ -19,7 +19,7 @@ impl Grid {
     }
 
     /// The neighbours of a rank: before and after it along each side.
-    pub fn neighbours(&self, rank: u32) -> [u32; NEIGHBOURS] {
+    pub fn neighbours(self, rank: u32) -> [u32; NEIGHBOURS] {
         let [high, wide] = self.sides;
         let (row, column) = (rank / wide, rank % wide);
         let at = |row: u32, column: u32| (row % high) * wide + column % wide;

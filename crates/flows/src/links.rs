@@ -48,7 +48,7 @@ struct Link {
 /// Links, and the flows on them.
 #[derive(Debug)]
 pub struct Links {
-    links: Vec<Link>,
+    all: Vec<Link>,
     flows: Vec<Flow>,
     /// Links whose flows have changed since the last sharing.
     touched: Vec<u32>,
@@ -64,7 +64,7 @@ impl Links {
     pub fn new(capacities: &[f64]) -> Self {
         let link = |&capacity: &f64| Link { capacity, ..Link::default() };
         Self {
-            links: capacities.iter().map(link).collect(),
+            all: capacities.iter().map(link).collect(),
             flows: Vec::new(),
             touched: Vec::new(),
             closed: Vec::new(),
@@ -79,7 +79,7 @@ impl Links {
     pub fn open(&mut self, weight: f64, steps: Vec<Step>) -> u32 {
         let place = self.vacant.pop().unwrap_or(self.flows.len() as u32);
         for step in &steps {
-            self.links[step.link as usize].crossing.push((place, step.flows));
+            self.all[step.link as usize].crossing.push((place, step.flows));
             self.touched.push(step.link);
         }
         let flow = Flow { weight, steps, is_open: true, ..Flow::default() };
@@ -123,7 +123,7 @@ impl Links {
         let sharing = self.sharing;
         let mut found: Vec<u32> = Vec::new();
         for link in std::mem::take(&mut self.touched) {
-            if std::mem::replace(&mut self.links[link as usize].seen, sharing) != sharing {
+            if std::mem::replace(&mut self.all[link as usize].seen, sharing) != sharing {
                 found.push(link);
             }
         }
@@ -131,7 +131,7 @@ impl Links {
         while let Some(&link) = found.get(at) {
             at += 1;
             let flows = &self.flows;
-            let mut crossing = std::mem::take(&mut self.links[link as usize].crossing);
+            let mut crossing = std::mem::take(&mut self.all[link as usize].crossing);
             crossing.retain(|(flow, _)| flows[*flow as usize].is_open);
             for &(flow, _) in &crossing {
                 let own = &mut self.flows[flow as usize];
@@ -140,13 +140,13 @@ impl Links {
                 }
                 self.affected.push(flow);
                 for step in &own.steps {
-                    let link = &mut self.links[step.link as usize];
+                    let link = &mut self.all[step.link as usize];
                     if std::mem::replace(&mut link.seen, sharing) != sharing {
                         found.push(step.link);
                     }
                 }
             }
-            self.links[link as usize].crossing = crossing;
+            self.all[link as usize].crossing = crossing;
         }
         found
     }
@@ -155,7 +155,7 @@ impl Links {
     fn fill(&mut self, component: &[u32]) {
         let mut lowest = BinaryHeap::with_capacity(component.len());
         for &number in component {
-            let link = &mut self.links[number as usize];
+            let link = &mut self.all[number as usize];
             link.free = link.capacity;
             link.growing = link.crossing.len() as u32;
             let weight = |&(flow, times): &(u32, f64)| self.flows[flow as usize].weight * times;
@@ -165,7 +165,7 @@ impl Links {
             }
         }
         while let Some(Reverse((bits, number))) = lowest.pop() {
-            let link = &self.links[number as usize];
+            let link = &self.all[number as usize];
             if link.growing == 0 {
                 continue;
             }
@@ -180,7 +180,7 @@ impl Links {
 
     /// A link is full: its flows that still grow keep what they have.
     fn fix(&mut self, number: u32, level: f64) {
-        let crossing = std::mem::take(&mut self.links[number as usize].crossing);
+        let crossing = std::mem::take(&mut self.all[number as usize].crossing);
         for &(flow, _) in &crossing {
             let own = &mut self.flows[flow as usize];
             if std::mem::replace(&mut own.fixed, self.sharing) == self.sharing {
@@ -188,13 +188,13 @@ impl Links {
             }
             own.rate = level * own.weight;
             for step in &own.steps {
-                let link = &mut self.links[step.link as usize];
+                let link = &mut self.all[step.link as usize];
                 link.free = (link.free - step.flows * own.rate).max(0.0);
                 link.load = (link.load - step.flows * own.weight).max(0.0);
                 link.growing -= 1;
             }
         }
-        self.links[number as usize].crossing = crossing;
+        self.all[number as usize].crossing = crossing;
     }
 }
 

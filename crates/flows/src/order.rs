@@ -5,7 +5,7 @@
 //! 707, 2004). Of orders that are the same on a machine, the first by its letters stands.
 
 use crate::machine::Machine;
-use crate::shape::AXES;
+use crate::shape::{AXES, Torus};
 
 const LETTERS: [char; AXES + 1] = ['X', 'Y', 'Z', 'T'];
 
@@ -48,14 +48,13 @@ impl Order {
         let bits = (1..32).find(|bits| lengths[..AXES].iter().all(|own| *own <= 1 << bits));
         let number = |process: &u32| -> u64 {
             let at = place(machine, lengths, *process);
-            match self.axes {
-                Some(axes) => axes.iter().rev().fold(0, |number, &axis| {
+            if let Some(axes) = self.axes {
+                axes.iter().rev().fold(0, |number, &axis| {
                     number * u64::from(lengths[axis]) + u64::from(at[axis])
-                }),
-                None => {
-                    let along = hilbert([at[0], at[1], at[2]], bits.unwrap_or(1));
-                    along * u64::from(lengths[AXES]) + u64::from(at[AXES])
-                }
+                })
+            } else {
+                let along = hilbert([at[0], at[1], at[2]], bits.unwrap_or(1));
+                along * u64::from(lengths[AXES]) + u64::from(at[AXES])
             }
         };
         let mut processes: Vec<u32> = (0..machine.processes()).collect();
@@ -66,7 +65,7 @@ impl Order {
 
 /// The lengths of X, Y, Z and T; nodes of what is no torus are a row.
 fn lengths(machine: &Machine) -> [u32; AXES + 1] {
-    let [x, y, z] = machine.shape().torus().map_or([machine.nodes(), 1, 1], |own| own.lengths());
+    let [x, y, z] = machine.shape().torus().map_or([machine.nodes(), 1, 1], Torus::lengths);
     [x, y, z, machine.cores()]
 }
 

@@ -47,7 +47,9 @@ fn conversation() -> Vec<(usize, u8, Vec<u8>)> {
     let (mut said, mut buffer) = (Vec::new(), vec![0; 300]);
     for sixteenth in 1..=16 * UNITS {
         let now = Instant::EPOCH + UNIT * sixteenth / 16;
-        nodes.iter_mut().for_each(|node| node.handle_timeout(now));
+        for node in &mut nodes {
+            node.handle_timeout(now);
+        }
         // What is asked is answered at once.
         for from in [0, 1, 0] {
             while let Some(out) = nodes[from].poll_transmit(now, &mut buffer) {
@@ -138,7 +140,7 @@ fn pushes_pulls_and_answers_are_as_they_were_and_as_the_protocol_says() {
     assert_eq!(first, id(1).min(id(2)));
     assert_eq!(body[10], 2, "both entries");
 
-    let (_, _, pull) = of(2, 4).last().expect("the other one pulls");
+    let (_, _, pull) = of(2, 4).next_back().expect("the other one pulls");
     check("pull", pull);
     check_pull(&opened(pull), &body[19..27]);
 }
@@ -163,13 +165,13 @@ fn check_pull(body: &[u8], agreed_on: &[u8]) {
         [mark(0), mark(1)]
     };
     let digest = |sequences: [u32; 2]| {
-        let mut names = b"tidings bases 1 ".to_vec();
+        let mut text = b"tidings bases 1 ".to_vec();
         for (id, sequence) in ids.iter().zip(sequences) {
-            names.extend(id.to_le_bytes());
-            names.extend(&LIFE.to_le_bytes()[..3]);
-            names.extend(&sequence.to_le_bytes()[..3]);
+            text.extend(id.to_le_bytes());
+            text.extend(&LIFE.to_le_bytes()[..3]);
+            text.extend(&sequence.to_le_bytes()[..3]);
         }
-        Sha256::digest(&names)[..8].to_vec()
+        Sha256::digest(&text)[..8].to_vec()
     };
     let mut pairs = (0..UNITS).flat_map(|one| (0..UNITS).map(move |other| [one, other]));
     let agreed = pairs.find(|&pair| digest(pair) == agreed_on);

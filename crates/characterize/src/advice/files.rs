@@ -30,6 +30,12 @@ pub fn files(machine: &Machine, slots: &[u32]) -> Vec<(&'static str, String)> {
             _ => runs.push((host(slot), 1)),
         }
     }
+    let lines = |slots: &[u32]| {
+        slots.iter().fold(String::new(), |mut text, slot| {
+            let _ = writeln!(text, "{slot}");
+            text
+        })
+    };
     let machinefile = runs.iter().fold(String::new(), |mut text, (name, count)| {
         let _ = writeln!(text, "{name}:{count}");
         text
@@ -42,7 +48,7 @@ pub fn files(machine: &Machine, slots: &[u32]) -> Vec<(&'static str, String)> {
         ("hosts", hosts),
         ("machinefile", machinefile),
         ("rank_order", ranks.join(",") + "\n"),
-        ("order", slots.iter().map(|slot| format!("{slot}\n")).collect()),
+        ("order", lines(slots)),
     ]
 }
 

@@ -50,8 +50,8 @@ impl Loads {
             ..Self::default()
         };
         for message in &pattern.messages {
-            let node = |rank: u32| machine.node_of(slots[rank as usize] as usize);
-            let (from, to) = (node(message.from), node(message.to));
+            let node_of = |rank: u32| machine.node_of(slots[rank as usize] as usize);
+            let (from, to) = (node_of(message.from), node_of(message.to));
             if from == to {
                 loads.inside[from].add(message.weight);
                 continue;

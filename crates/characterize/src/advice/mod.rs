@@ -1,9 +1,9 @@
 //! Advice: where to place the ranks of an application, by what a machine was measured to do.
 //!
 //! [`Machine`] is what a characterisation says of a machine, [`Pattern`] which ranks exchange
-//! messages. A placement is judged by its [`loads`] and a [`prediction`] of its time; [`search`]
-//! finds one, among the nodes that [`presence`] leaves. [`Advice`] is what is said of it, and
-//! [`files`] has launchers do it.
+//! messages. A placement is judged by its `loads` and a `prediction` of its time; `search`
+//! finds one, among the nodes that `presence` leaves. [`Advice`] is what is said of it, and
+//! `files` has launchers do it.
 //!
 //! Invariants: no place has two ranks; no node has more ranks than were measured on it; the same
 //! input gives the same advice; the advised placement is never predicted to be slower than the
@@ -58,7 +58,7 @@ pub struct Advice {
     /// How the placement was found.
     pub order: String,
     /// For each size, what it gains.
-    pub gains: Vec<Gain>,
+    pub gains: Vec<Expected>,
     /// What the default does to the network.
     pub default: Stress,
     /// What the advised placement does.
@@ -71,7 +71,7 @@ pub struct Advice {
 
 /// What a placement gains for messages of a size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Gain {
+pub struct Expected {
     /// Bytes of a message.
     pub bytes: f64,
     /// Predicted seconds of an exchange, as launchers place ranks by default: node after node.
@@ -140,7 +140,7 @@ pub fn advise(
     let found = search.best(&default_slots);
     let loads = [&default_slots, &found.slots].map(|slots| Loads::of(machine, pattern, slots));
     let [default_s, advised_s] = [&loads[0], &loads[1]].map(|loads| search.times_s(loads));
-    let gain = |((bytes, default_s), advised_s): ((&f64, f64), f64)| Gain {
+    let gain = |((bytes, default_s), advised_s): ((&f64, f64), f64)| Expected {
         bytes: *bytes,
         default_s,
         advised_s,

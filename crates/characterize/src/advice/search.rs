@@ -193,11 +193,11 @@ mod tests {
     #[test]
     fn partners_that_are_far_apart_by_number_come_together() {
         let machine = machine([6, 1, 1], 2);
-        let text: String = (0..6).map(|rank| format!("{rank} {}\n", rank + 6)).collect();
-        let pattern = Pattern::of_text(&text, "f").expect("pairs");
+        let text: Vec<String> = (0..6).map(|rank| format!("{rank} {}\n", rank + 6)).collect();
+        let pattern = Pattern::of_text(&text.concat(), "f").expect("pairs");
         let (_, best) = found(&machine, &pattern, &[1e6]);
         let loads = Loads::of(&machine, &pattern, &best.slots);
-        assert_eq!(loads.hops, 0.0, "each pair is on one node: {best:?}");
+        assert!(loads.hops < 1e-12, "each pair is on one node: {best:?}");
         assert_eq!(found(&machine, &pattern, &[1e6]).1, best, "the same each time");
     }
 

@@ -5,6 +5,7 @@
 //! by which launchers place ranks.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -177,7 +178,7 @@ fn write(folder: &Path, machine: &Machine, advice: &Advice, slots: &[u32]) -> Re
 }
 
 fn said(advice: &Advice, folder: Option<&Path>) -> String {
-    let row = |own: &advice::Gain| {
+    let row = |own: &advice::Expected| {
         let times = [own.default_s, own.advised_s].map(|own| format!("{:.2}", own * 1e6));
         let [default, advised] = times;
         vec![format!("{}", own.bytes), default, advised, format!("{:.2}", own.gain)]
@@ -190,9 +191,10 @@ fn said(advice: &Advice, folder: Option<&Path>) -> String {
     ];
     let mut text = render(&headings, &advice.gains.iter().map(row).collect::<Vec<_>>());
     let (default, advised) = (&advice.default, &advice.advised);
-    text += &format!(
+    let _ = writeln!(
+        text,
         "\nplaces by {}\nhops a message: {:.2} instead of {:.2}; the busiest link carries {} messages \
-         instead of {}\n",
+         instead of {}",
         advice.order,
         advised.hops_a_message,
         default.hops_a_message,
@@ -200,11 +202,11 @@ fn said(advice: &Advice, folder: Option<&Path>) -> String {
         default.messages_of_the_busiest_link,
     );
     for assumed in &advice.costs.assumed {
-        text += &format!("{assumed}\n");
+        let _ = writeln!(text, "{assumed}");
     }
     for own in &advice.nodes_not_idle {
         let used = if own.used { "used for want of others" } else { "avoided" };
-        text += &format!("{} is {}: {} ({used})\n", own.node, own.state, own.reason);
+        let _ = writeln!(text, "{} is {}: {} ({used})", own.node, own.state, own.reason);
     }
     if is_scattered(advice) {
         text += "MPICH's launcher takes ranks of a node whose numbers do not follow each other to be on \

@@ -57,9 +57,9 @@ impl FatTree {
         let (part, size) = self.part(part_of, level);
         // The ports up of the levels below are those down of one level less: d mod k with all of
         // them is d modulo their product.
-        let port = chosen_for % size;
+        let taken = chosen_for % size;
         let between = level as u32 * 2 + u32::from(is_up);
-        between * self.nodes + part * size + port
+        between * self.nodes + part * size + taken
     }
 
     pub(super) fn route(&self, from: u32, to: u32, route: &mut Vec<u32>) {

@@ -105,7 +105,9 @@ mod tests {
         // A link that has k messages needs at least k times as long as one message.
         let alone_s = 32_768.0 / 425e6;
         assert!(found.iter().all(|(load, took_s)| *took_s > load * alone_s * 0.99), "{found:?}");
-        let of = |load: f64| found.iter().filter(move |own| own.0 == load).map(|own| own.1);
+        let of = |load: f64| {
+            found.iter().filter(move |own| own.0.total_cmp(&load).is_eq()).map(|own| own.1)
+        };
         let loads = || found.iter().map(|own| own.0);
         let (least, most) = (loads().fold(f64::MAX, f64::min), loads().fold(0.0, f64::max));
         assert!(of(least).fold(f64::MAX, f64::min) < of(most).fold(f64::MAX, f64::min));

@@ -29,7 +29,8 @@ pub(super) fn run(
                 buffered(machine, &nodes, bytes)?
             } else {
                 let reversed: Vec<u32> = nodes.iter().rev().copied().collect();
-                (asked_for(machine, &nodes, bytes) + asked_for(machine, &reversed, bytes)) / 2.0
+                let there = asked_for(machine, &nodes, bytes);
+                f64::midpoint(there, asked_for(machine, &reversed, bytes))
             };
             row(Row::Measured(Measured {
                 test: "hotspot",

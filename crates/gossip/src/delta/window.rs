@@ -104,7 +104,7 @@ impl Window<'_> {
             Receiver::RowMate => match distance {
                 _ if slot != OWN => Form::Whole,
                 0 => Form::OwnBase,
-                ..YOUNG_UNITS => Form::WithBase,
+                1..YOUNG_UNITS => Form::WithBase,
                 _ if distance % REPEAT_UNITS == 0 => Form::WithBase,
                 _ => Form::Named,
             },

@@ -65,9 +65,10 @@ impl Node {
         }
         let since = age_micros.map_or(Instant::from_micros(i64::MIN), |age| now.before(age));
         let ids = Ids { first, last, colonies };
-        let what = match by_changes {
-            true => self.changes_for(ids, since, inventory),
-            false => What::Row(ids, since),
+        let what = if by_changes {
+            self.changes_for(ids, since, inventory)
+        } else {
+            What::Row(ids, since)
         };
         let answered = self.queue_window(sender, what);
         self.counters.pulls_answered += u64::from(answered);

@@ -137,10 +137,7 @@ impl Node {
             envelope.version = CHANGES_VERSION;
         }
         let body_at = self.body_at(envelope);
-        let said = match by_changes {
-            true => self.inventory(ids).write(&mut buffer[body_at..]),
-            false => 0,
-        };
+        let said = if by_changes { self.inventory(ids).write(&mut buffer[body_at..]) } else { 0 };
         let written = said + pull.write(&mut buffer[body_at + said..], self.format());
         let bytes = self.seal(envelope, buffer, written);
         Transmit { to: order.to, bytes, segment_bytes: bytes }
