@@ -72,7 +72,7 @@ pub(crate) fn described(tolerances: &Tolerances) -> String {
         );
         if share > 0.0 {
             // As it is written: a share that is no whole number of per mille has its digits.
-            let _ = write!(text, "/{}%", (share * 1e8).round() / 1e6);
+            let _ = write!(text, "/{}%", (share * 1e12).round() / 1e10);
         }
     }
     if text.is_empty() {

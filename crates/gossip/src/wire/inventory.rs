@@ -44,9 +44,9 @@ impl Inventory {
     pub(crate) const NONE: Self = Self { salt: 0, roll: 0, members: 0, marks: [0; MAX_MEMBERS] };
 
     /// Of these members, with the names of the bases that are held of them; nothing if there are
-    /// more than [`MAX_MEMBERS`].
+    /// none, or more than [`MAX_MEMBERS`].
     pub(crate) fn of(salt: u8, ids: &[NodeId], base: impl Fn(NodeId) -> Option<Name>) -> Self {
-        if ids.len() > MAX_MEMBERS {
+        if ids.is_empty() || ids.len() > MAX_MEMBERS {
             return Self::NONE;
         }
         let mut marks = [0; MAX_MEMBERS];
