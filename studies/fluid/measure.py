@@ -146,7 +146,11 @@ MACHINES = (
     Beside("bluegene-p", "torus", "8,8,8", 512, 1, ("hops", "halo")),
     Beside("bluegene-p", "torus", "16,8,8", 1024, 1, ("hops", "halo")),
 )
-SIZES = ("--factor", "1024", "--halo-largest", "1024")
+
+
+def sizes(one: Beside) -> list[str]:
+    """Return which sizes of messages are compared, or of HALO, where the sides need more steps."""
+    return ["--factor", "8" if "halo" in one.tests else "1024", "--halo-largest", "1024"]
 
 
 def simulated(one: Beside, smpi: Path, kept: Path) -> list[Row]:
@@ -161,7 +165,7 @@ def simulated(one: Beside, smpi: Path, kept: Path) -> list[Row]:
         command = ["smpirun", "-no-privatize", "-n", str(one.nodes * one.each)]
         command += ["-platform", str(platform), "-hostfile", str(hosts)]
         command += ["--cfg=smpi/simulate-computation:no", "--cfg=smpi/wtime:0"]
-        command += ["--log=root.thres:error", str(smpi), "--repetitions", "1", *SIZES]
+        command += ["--log=root.thres:error", str(smpi), "--repetitions", "1", *sizes(one)]
         if one.network == "torus":
             command += ["--torus", one.shape]
         text = printed([*command, *options("--test", one.tests)], kept)
@@ -185,7 +189,7 @@ def validation(given: argparse.Namespace) -> None:
     lines: list[list[object]] = []
     for one in (one for one in MACHINES if one.nodes <= given.nodes):
         tests = options("--test", one.tests)
-        size = ["--cores", str(one.each), "--as-simgrid", *SIZES]
+        size = ["--cores", str(one.each), "--as-simgrid", *sizes(one)]
         modelled = last(fluid(given.tidings, one.network, one.shape, *size, *tests))
         measured = last(simulated(one, given.smpi, given.kept))
         print(f"{one.name}: {len(measured)} series", file=sys.stderr)

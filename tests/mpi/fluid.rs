@@ -27,7 +27,7 @@ fn seconds(text: &str) -> BTreeMap<Key, f64> {
 
 #[test]
 fn a_model_is_what_smpi_simulates() {
-    let words = "--repetitions 1 --factor 1024 --halo-largest 1024 --test pair --test overlap \
+    let words = "--repetitions 1 --factor 8 --halo-largest 1024 --test pair --test overlap \
                  --test fans --test halo";
     for (kind, model, shape, nodes) in [
         ("bluegene-p", "torus", "6,2,2", 24),
@@ -54,7 +54,7 @@ fn a_model_is_what_smpi_simulates() {
             .filter_map(|(key, taken_s)| Some((key, modelled.get(key)? / taken_s)))
             .collect();
         let halo = both.iter().filter(|(key, _)| key.0 == "halo").count();
-        assert!(both.len() > 40 && halo >= 12, "{kind}: {} rows in both, {halo}", both.len());
+        assert!(both.len() > 40 && halo >= 8, "{kind}: {} rows in both, {halo}", both.len());
         for (key, ratio) in both {
             assert!((ratio - 1.0).abs() < 0.05, "{kind} {key:?}: {ratio}");
         }

@@ -34,11 +34,10 @@ pub(super) fn run(
     Ok(())
 }
 
-/// N from the least on, four times as many each time, the largest not left out.
+/// N from the least on, by the factor, the largest not left out.
 fn sides(extent: &Extent) -> Vec<u64> {
-    let [least, largest] = extent.halo;
-    let next =
-        |side: &u64| (*side < largest).then(|| if 4 * side > largest { largest } else { 4 * side });
+    let ([least, largest], factor) = (extent.halo, extent.factor.max(2));
+    let next = |side: &u64| (*side < largest).then(|| side.saturating_mul(factor).min(largest));
     std::iter::successors(Some(least.min(largest)), next).collect()
 }
 
