@@ -1,9 +1,11 @@
 //! Work stealing on the ranks of real MPI programs and of a simulated machine: what tasks may do,
 //! what is refused, and applications whose results are known.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -32,9 +34,14 @@ impl Built {
         })
     }
 
-    /// On a simulated machine a look for a message takes 5 µs, each as long as the others.
+    /// On a simulated machine a look for a message takes 5 µs, each as long as the others. Each has
+    /// a folder of its own: two of Open MPI that begin at once both make what is missing of theirs.
     fn launcher(&self, ranks: usize) -> Command {
-        let mut launcher = self.mpi.launcher(ranks, self.folder.path());
+        static LAUNCHED: AtomicU32 = AtomicU32::new(0);
+        let own = LAUNCHED.fetch_add(1, Ordering::Relaxed).to_string();
+        let own = self.folder.path().join(own);
+        fs::create_dir(&own).expect("its number is new");
+        let mut launcher = self.mpi.launcher(ranks, &own);
         if self.mpi == Mpi::Simulated {
             launcher.args(["--cfg=smpi/grow-injected-times:no", "--cfg=smpi/iprobe:5e-6"]);
             launcher.arg("--cfg=smpi/test:5e-6");
