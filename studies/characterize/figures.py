@@ -50,8 +50,12 @@ def point_to_point(table: Table) -> Figure:
 
 def collectives(table: Table) -> Figure:
     """Draw figures 8 to 11."""
-    ranks = {"along": "ranks", "head": "ranks"}
-    together = {"along": "ranks", "lines": "count", "head": "ranks"}
+
+    def by_ranks(title: str, rows: Table) -> Panel:
+        return Panel(title, rows, along="ranks", only=COMMUNICATORS, head="ranks")
+
+    def together(title: str, rows: Table) -> Panel:
+        return Panel(title, rows, along="ranks", lines="count", head="ranks")
 
     def at_once(test: str, size: int) -> Table:
         return table.where(test=f"parallel-{test}", bytes=size)
@@ -60,16 +64,14 @@ def collectives(table: Table) -> Figure:
         return table.where(test=test, bytes=size)
 
     panels = [
-        Panel("8a  barrier", by_communicator("barrier", 0), only=COMMUNICATORS, **ranks),
-        Panel("8b  barriers at once", at_once("barrier", 0), **together),
-        Panel("9  broadcast of 4 B", by_communicator("bcast", 4), only=COMMUNICATORS, **ranks),
-        Panel(
-            "9  broadcast of 16 KiB", by_communicator("bcast", 16384), only=COMMUNICATORS, **ranks
-        ),
-        Panel("10a  broadcasts of 4 B at once", at_once("bcast", 4), **together),
-        Panel("10b  broadcasts of 16 KiB at once", at_once("bcast", 16384), **together),
-        Panel("11a  allreduces of 16 KiB at once", at_once("allreduce", 16384), **together),
-        Panel("11b  allgathers of 4 B at once", at_once("allgather", 4), **together),
+        by_ranks("8a  barrier", by_communicator("barrier", 0)),
+        together("8b  barriers at once", at_once("barrier", 0)),
+        by_ranks("9  broadcast of 4 B", by_communicator("bcast", 4)),
+        by_ranks("9  broadcast of 16 KiB", by_communicator("bcast", 16384)),
+        together("10a  broadcasts of 4 B at once", at_once("bcast", 4)),
+        together("10b  broadcasts of 16 KiB at once", at_once("bcast", 16384)),
+        together("11a  allreduces of 16 KiB at once", at_once("allreduce", 16384)),
+        together("11b  allgathers of 4 B at once", at_once("allgather", 4)),
     ]
     return figure(panels, 4)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 import balaji
 import points
@@ -227,7 +228,7 @@ def of_sharing() -> str:
     """Return the rates of models without a simulator, while both flows last."""
     heads = ["model", *(f"{flow} beside {other}" for pair in sharing.OVERLAPS
                         for flow, other in (pair, pair[::-1]))]  # fmt: skip
-    models = {
+    models: dict[str, Callable[[Sequence[sharing.Route]], list[float]]] = {
         "max-min": lambda routes: sharing.max_min(routes, 1.0),
         "weighted by links, as SimGrid": lambda routes: sharing.weighted(
             routes, 1.0, [float(len(route)) for route in routes]
