@@ -5,8 +5,8 @@
 //! a change of the protocol and needs a new version. `TIDINGS_BLESS=1` writes them anew.
 
 mod cluster;
+mod hex;
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use cluster::{UNIT, address, member};
@@ -62,23 +62,9 @@ fn sent(node: &mut Node, now: Instant) -> Vec<(Transmit, Vec<u8>)> {
 }
 
 /// Compares a datagram with the golden one of that name, in the folder of its version.
-#[expect(clippy::disallowed_methods, reason = "a test may read what the core may not")]
 fn check(name: &str, datagram: &[u8]) {
-    let mut hex = String::new();
-    for line in datagram.chunks(16) {
-        for byte in line {
-            write!(hex, "{byte:02x} ").expect("a String can be written to");
-        }
-        hex.pop();
-        hex.push('\n');
-    }
     let folder = if datagram[2] == 1 { "tests/golden" } else { "tests/golden/version-2" };
-    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(folder).join(name);
-    if std::env::var_os("TIDINGS_BLESS").is_some() {
-        std::fs::write(&file, &hex).expect("the golden file can be written");
-    }
-    let golden = std::fs::read_to_string(&file).expect("the golden file is there");
-    assert_eq!(hex, golden, "{name} changed");
+    hex::check(&format!("{folder}/{name}"), datagram);
 }
 
 /// An ask, its answer and a window, between two nodes that know each other by a seed.

@@ -5,8 +5,7 @@
 //! keys, seeds and clocks. `TIDINGS_BLESS=1` writes them again.
 
 mod cluster;
-
-use std::fmt::Write as _;
+mod hex;
 
 use cluster::{UNIT, address, member};
 use sha2::{Digest, Sha256};
@@ -71,21 +70,8 @@ fn conversation() -> Vec<(usize, u8, Vec<u8>)> {
     said
 }
 
-#[expect(clippy::disallowed_methods, reason = "a test may read what the core may not")]
 fn check(name: &str, datagram: &[u8]) {
-    let mut hex = String::new();
-    for line in datagram.chunks(16) {
-        for byte in line {
-            write!(hex, "{byte:02x} ").expect("a String can be written to");
-        }
-        hex.pop();
-        hex.push('\n');
-    }
-    let file = format!("{}/tests/golden/version-3/{name}.hex", env!("CARGO_MANIFEST_DIR"));
-    if std::env::var_os("TIDINGS_BLESS").is_some() {
-        std::fs::write(&file, &hex).expect("the golden file can be written");
-    }
-    assert_eq!(hex, std::fs::read_to_string(&file).expect("the golden file is there"), "{name}");
+    hex::check(&format!("tests/golden/version-3/{name}.hex"), datagram);
 }
 
 /// Opens a datagram by nothing but the words of docs/protocol.md.
