@@ -96,8 +96,9 @@ fn permutations() -> Vec<[usize; AXES + 1]> {
     found
 }
 
-/// The number of a place along a Hilbert curve with so many bits a coordinate.
-fn hilbert(mut at: [u32; AXES], bits: u32) -> u64 {
+/// The number of a place along a Hilbert curve with so many bits a coordinate, from 1 to 21
+/// (Skilling, AIP Conference Proceedings 707, 2004).
+pub fn hilbert(mut at: [u32; AXES], bits: u32) -> u64 {
     let top = 1_u32 << (bits - 1);
     let mut bit = top;
     while bit > 1 {

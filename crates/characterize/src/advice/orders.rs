@@ -7,6 +7,8 @@
 
 use std::collections::VecDeque;
 
+use tidings_flows::order::hilbert;
+
 use super::machine::Machine;
 use super::pattern::Pattern;
 use super::torus::DIMENSIONS;
@@ -45,7 +47,7 @@ pub(super) fn of_places(machine: &Machine) -> Vec<Order> {
     let bits = usize::BITS - (longest.max(2) - 1).leading_zeros();
     let key = |slot: u32| {
         let [x, y, z, t] = coordinates(machine, slot);
-        vec![hilbert([x, y, z].map(|own| own as u64), bits), t as u64]
+        vec![hilbert([x, y, z].map(|own| own as u32), bits), t as u64]
     };
     add(&mut orders, "Hilbert".to_owned(), sorted(machine, key));
     orders
@@ -79,37 +81,6 @@ fn permutations() -> Vec<[usize; DIMENSIONS + 1]> {
         }
     }
     all
-}
-
-/// The place of a point on a Hilbert curve (Skilling, AIP Conference Proceedings 707, 2004).
-fn hilbert(mut at: [u64; DIMENSIONS], bits: u32) -> u64 {
-    let top = 1_u64 << (bits - 1);
-    let levels = || (1..bits).rev().map(|level| 1_u64 << level);
-    for bit in levels() {
-        for axis in 0..DIMENSIONS {
-            if at[axis] & bit == 0 {
-                let swapped = (at[0] ^ at[axis]) & (bit - 1);
-                at[0] ^= swapped;
-                at[axis] ^= swapped;
-            } else {
-                at[0] ^= bit - 1;
-            }
-        }
-    }
-    for axis in 1..DIMENSIONS {
-        at[axis] ^= at[axis - 1];
-    }
-    let last = at[DIMENSIONS - 1];
-    let held = levels().filter(|bit| last & bit != 0).fold(0, |held, bit| held ^ (bit - 1));
-    let mut index = 0;
-    let mut bit = top;
-    while bit > 0 {
-        for own in at {
-            index = 2 * index + u64::from((own ^ held) & bit != 0);
-        }
-        bit >>= 1;
-    }
-    index
 }
 
 /// Orders of a pattern's ranks: by their number first.
@@ -223,14 +194,14 @@ pub(crate) mod tests {
 
     #[test]
     fn neighbours_on_a_hilbert_curve_are_neighbours_in_space() {
-        let mut places: Vec<(u64, [u64; 3])> = Vec::new();
+        let mut places: Vec<(u64, [u32; 3])> = Vec::new();
         for code in 0..512 {
             let at = [code & 7, code >> 3 & 7, code >> 6];
             places.push((hilbert(at, 3), at));
         }
         places.sort_unstable();
         for (number, pair) in places.windows(2).enumerate() {
-            let apart: u64 = (0..3).map(|axis| pair[0].1[axis].abs_diff(pair[1].1[axis])).sum();
+            let apart: u32 = (0..3).map(|axis| pair[0].1[axis].abs_diff(pair[1].1[axis])).sum();
             assert_eq!((pair[0].0, apart), (number as u64, 1), "{pair:?}");
         }
     }
