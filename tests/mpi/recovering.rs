@@ -84,10 +84,12 @@ fn a_block_without_a_copy_begins_again() {
     assert!(lines[0]["begun_again"].as_u64() > Some(0), "{}", lines[0]);
 }
 
-/// What a block held before the phase is nowhere: that is said, and no rank waits.
+/// What a block held before the phase is nowhere: that is said, and no rank waits. However the
+/// others are slowed, no rank runs more than all 400 tasks in the first phase: the 401st is in a
+/// later one.
 #[test]
 fn a_lost_block_is_named() {
-    for words in ["--refuse --kill 1,40", "--phases 2 --kill 1,150"] {
+    for words in ["--refuse --kill 1,40", "--phases 40 --kill 1,401"] {
         let output = survived(4, &format!("--alone --tasks 400 {words}"));
         let text = said(&output);
         assert_eq!(output.status.code(), Some(5), "{text}");
