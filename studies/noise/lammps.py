@@ -3,9 +3,8 @@
     studies/noise/run lammps
 
 The launcher stays with the system; each rank is a program in the role `application`. More ranks
-than there are cores of that role are measured on the stock machine only. Settings alternate within
-a repetition. Written is `lammps.csv`: the seconds of the loop over time steps, as LAMMPS states
-them.
+than there are cores of that role share them. Settings alternate within a repetition. Written is
+`lammps.csv`: the seconds of the loop over time steps, as LAMMPS states them.
 
 Exit status: 0 done, 1 a run failed (roles are undone), 2 wrong arguments, 130 Ctrl-C.
 """
@@ -30,7 +29,7 @@ MELT = Path(__file__).parent.parent / "overhead-here/melt.in"
 """The input of the study of overheads; it is run for more steps."""
 STEPS = "run 500"
 FEW = 2
-"""Repetitions of ranks that are more than the cores for applications."""
+"""Repetitions of ranks that are more than the cores for applications: they take long."""
 
 
 def command(tools: Tools, ranks: int, state: str) -> list[str]:
@@ -49,16 +48,14 @@ def seconds(tools: Tools, ranks: int, state: str, folder: Path) -> float:
     return float(found[1])
 
 
-def plan(ranks: list[int], state: str, kept: int, repetition: int) -> list[tuple[int, str]]:
-    """Return the ranks and loads that a state has in a repetition."""
-    alone = [count for count in ranks if count <= kept]
-    sharing = [count for count in ranks if count > kept and state == "stock"]
-    few = sharing if repetition <= FEW else []
-    return [(count, kind) for count in [*alone, *few] for kind in LOADS]
+def plan(ranks: list[int], kept: int, repetition: int) -> list[tuple[int, str]]:
+    """Return the ranks and loads that each state has in a repetition."""
+    chosen = [count for count in ranks if count <= kept or repetition <= FEW]
+    return [(count, kind) for count in chosen for kind in LOADS]
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Measure all, and write the table. Ranks that share cores take long: they have few runs."""
+    """Measure all, and write the table."""
     tools = Tools(options.tidings, options.tidings, options.c)
     table = Table(options.output / "lammps.csv", seed=1)
     kept = len(application_cores(tools))
@@ -71,7 +68,7 @@ def measure(options: argparse.Namespace) -> None:
             states = ["stock", "application"]
             chance.shuffle(states)
             for state in states:
-                chosen = plan(options.ranks, state, kept, repetition)
+                chosen = plan(options.ranks, kept, repetition)
                 chance.shuffle(chosen)
                 with roles(tools, state):
                     for ranks, kind in chosen:
@@ -92,7 +89,7 @@ def main() -> int:
     parser.add_argument("--tidings", type=Path, required=True)
     parser.add_argument("--c", type=Path, required=True, help="the folder of the programs in C")
     parser.add_argument("--steps", type=int, default=400)
-    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 3, 4])
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
