@@ -178,11 +178,12 @@ def paired(table: Table, state: str, agent: str, interval: str) -> Pairs:
 
 def lammps(table: Table) -> dict[str, str]:
     """Return the times of LAMMPS, as Table 1 has them."""
-    heads = ["state", "load", *(f"{ranks} ranks, s" for (ranks,) in table.distinct("ranks"))]
+    counts = sorted((ranks for (ranks,) in table.distinct("ranks")), key=int)
+    heads = ["state", "load", *(f"ranks: {ranks}, s" for ranks in counts)]
     made = []
     for state, load in sorted(table.distinct("state", "load"), reverse=True):
         cells = []
-        for (ranks,) in table.distinct("ranks"):
+        for ranks in counts:
             own = table.where(state=state, load=load, ranks=ranks)
             cells.append(of(own, "seconds") if own.rows else "-")
         made.append([state, load, *cells])
