@@ -77,7 +77,7 @@ fn sums_are_right_when_a_rank_dies_in_the_recovery() {
 
 #[test]
 fn a_block_without_a_copy_begins_again() {
-    let output = survived(4, "--alone --tasks 400 --kill 1,40");
+    let output = survived(4, "--alone --tasks 400 --kill 1,10");
     let lines = lines(&output);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert_eq!((&lines[0]["right"], &lines[0]["deaths"]), (&true.into(), &1.into()));
@@ -89,7 +89,7 @@ fn a_block_without_a_copy_begins_again() {
 /// later one.
 #[test]
 fn a_lost_block_is_named() {
-    for words in ["--refuse --kill 1,40", "--phases 40 --kill 1,401"] {
+    for words in ["--refuse --kill 1,10", "--phases 40 --kill 1,401"] {
         let output = survived(4, &format!("--alone --tasks 400 {words}"));
         let text = said(&output);
         assert_eq!(output.status.code(), Some(5), "{text}");
