@@ -207,8 +207,8 @@ class _Weighed:
             beside * constant_weights,
             single,
         ]
-        self.log_prior = np.log(np.concatenate(weights))
-        self.log_prior -= np.logaddexp.reduce(self.log_prior)
+        every_weight = np.concatenate(weights)
+        self.log_prior = np.log(every_weight / every_weight.sum())
         groups = [grows, families, chosen.leads, chosen.leads[every]]
         self.group = np.concatenate([*groups, np.arange(len(chosen.terms)), families])
         self.mixed_integral = problem.integrate(self.mixed)
@@ -263,12 +263,9 @@ class _Weighed:
     def _points(self) -> Points:
         """Return every node of every row that has any weight."""
         mixed, alone, prior = self.mixed_integral, self.alone_integral, self._evidence[1]
-        count, width = mixed.nodes.shape
-        known = len(self.log_prior)
-        logs = np.append(
-            mixed.log_weights + prior[:count, None], alone.log_weights[:, 0] + prior[count:known]
-        )
-        row = np.append(np.repeat(np.arange(count), width), np.arange(count, known))
+        count, known = len(mixed.log_evidence), len(self.log_prior)
+        row = np.append(mixed.row, count + alone.row)
+        logs = np.append(mixed.log_weights, alone.log_weights) + prior[row]
         nodes, levels = np.append(mixed.nodes, alone.nodes), np.append(mixed.levels, alone.levels)
         squares = np.append(mixed.squares, alone.squares)
         coefficients = None
