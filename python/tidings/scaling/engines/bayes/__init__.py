@@ -38,6 +38,7 @@ Floats = NDArray[np.float64]
 
 _ALONE_SHARE = 0.2
 _CONSTANT_NODES = np.array([-1.7, 0.0, 1.7])
+_CONSTANT_GAPS = np.gradient(_CONSTANT_NODES)
 _WIDEST_CONSTANT = 2.0
 _FARTHEST_CONSTANT = 6.0
 _NEGLIGIBLE = 1e-6
@@ -180,7 +181,7 @@ class _Weighed:
         linear = Linear(problem, listed.exponents)
         chosen, begins = pairs.chosen(problem, listed, linear)
         self.chosen = chosen
-        starts, shares = free.starts(linear)
+        starts, shares = free.starts(linear, listed.families)
         searched = _searched(problem, chosen, starts, shares, begins)
         free_power, free_width = searched.q[:2], searched.width[:2]
         free_exponents, free_weights = free.rows(free_power + starts[:, 0], free_width)
@@ -323,9 +324,9 @@ def _searched(
 def _pair_constants(best: Floats, width: Floats, chosen: Candidates) -> tuple[Floats, Floats]:
     """Return logarithms of constants around the best ones of pairs, and their prior weights."""
     width = np.minimum(width, _WIDEST_CONSTANT)[:, None]
-    constants = np.clip(best, -_FARTHEST_CONSTANT, _FARTHEST_CONSTANT)[:, None]
+    constants = np.minimum(np.maximum(best, -_FARTHEST_CONSTANT), _FARTHEST_CONSTANT)[:, None]
     constants = constants + width * _CONSTANT_NODES
     half = np.exp(-np.abs(constants) / 2)
     density = half / (2 * (1 + half) ** 2)
-    weights = chosen.pair_weights[:, None] * density * width * np.gradient(_CONSTANT_NODES)
+    weights = chosen.pair_weights[:, None] * density * width * _CONSTANT_GAPS
     return constants.ravel(), weights.ravel()

@@ -28,7 +28,8 @@ from tidings.scaling.terms import log_values_of
 Floats = NDArray[np.float64]
 
 _EVEN = np.linspace(0.0, 1.0, 13)
-_COARSE, _BETWEEN = _EVEN[::2], _EVEN[1::2]
+_IS_COARSE = np.arange(13) % 3 == 0
+_COARSE, _BETWEEN = _EVEN[_IS_COARSE], _EVEN[~_IS_COARSE]
 """Nodes of every row, by which its best one is looked for, and of the rows that are likely."""
 
 _LOCAL = np.array([-14, -8, -5, -3.4, -2.3, -1.5, -0.9, -0.4, 0, 0.4, 0.9, 1.5, 2.3, 3.4, 5, 8, 14])
@@ -87,25 +88,25 @@ class Rows:
         every = [self.growing[row], *lower, np.zeros(3)]
         return np.unique(np.array(every), axis=0)
 
-    def parts(self, sizes: Floats, middle: float, clip: float = _CLIP) -> tuple[Floats, Floats]:
+    def parts(self, sizes: Relative, clip: float = _CLIP) -> tuple[Floats, Floats]:
         """Return o(x) and ln g(x), both relative to the middle size.
 
         For predictions, `clip` is infinite.
         """
-        to_middle = _Relative(sizes, middle)
-        growing = _within(to_middle.logs(self.growing), -clip, clip)
-        beside = np.repeat(np.exp(self.constant)[:, None], len(sizes), axis=1)
+        growing = _within(sizes.logs(self.growing), -clip, clip)
+        beside = np.repeat(np.exp(self.constant)[:, None], growing.shape[1], axis=1)
         has_lower = np.flatnonzero(np.isfinite(self.lower_scale))
         if len(has_lower):
-            lower = _within(to_middle.logs(self.lower[has_lower]), -_CLIP, _CLIP)
+            lower = _within(sizes.logs(self.lower[has_lower]), -_CLIP, _CLIP)
             beside[has_lower] += np.exp(lower + self.lower_scale[has_lower, None])
         return beside, growing
 
 
-class _Relative:
+class Relative:
     """Sizes relative to a middle one: ln of all terms by one product, where no logarithm is 0."""
 
     def __init__(self, sizes: Floats, middle: float) -> None:
+        """Keep what all terms have in common."""
         self.points = np.append(sizes, middle)
         self.along: Floats | None = None
         if self.points.min() > 1.0:
@@ -161,6 +162,7 @@ class Problem:
         self.weights = noise.weights / noise.weights.sum()
         self.count_weight = float(noise.weights.sum())
         self.middle = float(sizes[len(sizes) // 2])
+        self.relative = Relative(sizes, self.middle)
 
     def centred(self, values: Floats) -> Floats:
         """Return values without what the level takes up."""
@@ -195,11 +197,11 @@ class Problem:
 
     def shapes_alone(self, growing: Floats) -> Floats:
         """Return ln of terms alone at the sizes, relative to the middle one."""
-        return Rows.beside_constant(growing).parts(self.sizes, self.middle)[1]
+        return _within(self.relative.logs(growing), -_CLIP, _CLIP)
 
     def integrate(self, rows: Rows) -> Integral:
         """Integrate each row over the share of its growing part; hopeless rows only roughly."""
-        beside, growing = rows.parts(self.sizes, self.middle)
+        beside, growing = rows.parts(self.relative)
         factor = np.exp(growing)
         margin = np.where(np.isfinite(rows.lower_scale), _PAIR_MARGIN, _MARGIN)
         even = np.log(beside) - growing
@@ -262,7 +264,7 @@ class Problem:
         For rows where `free` is true, q is added to the growing part's power, whose derivative is
         `slope_of` (ln x relative to the middle); elsewhere q is the logarithm of the constant.
         """
-        beside, growing = rows.parts(self.sizes, self.middle)
+        beside, growing = rows.parts(self.relative)
         state = _Search(self, beside, growing, slope_of, free)
         damping = np.full(len(u), 1e-2)
         normal = state.at(u, q)
@@ -412,7 +414,7 @@ def _narrow(peak: Peak, log_likelihood: Floats, scale: Floats) -> Floats:
 
 def _prior_scale(growing: Floats) -> Floats:
     """Return the scale of the logistic prior of u, row by row."""
-    return np.asarray(1.0 + 0.2 * (growing.max(axis=1) - growing.min(axis=1)))
+    return np.asarray(1.0 + 0.1 * (growing.max(axis=1) - growing.min(axis=1)))
 
 
 def _log_prior(nodes: Floats, scale: Floats) -> Floats:
