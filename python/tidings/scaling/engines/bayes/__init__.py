@@ -38,6 +38,7 @@ Floats = NDArray[np.float64]
 
 _ALONE_SHARE = 0.2
 _CONSTANT_NODES = np.array([-1.7, 0.0, 1.7])
+_CONSTANT_GAPS = np.gradient(_CONSTANT_NODES)
 _WIDEST_CONSTANT = 2.0
 _FARTHEST_CONSTANT = 6.0
 _NEGLIGIBLE = 1e-6
@@ -180,7 +181,7 @@ class _Weighed:
         linear = Linear(problem, listed.exponents)
         chosen, begins = pairs.chosen(problem, listed, linear)
         self.chosen = chosen
-        starts, shares = free.starts(linear)
+        starts, shares = free.starts(linear, listed.families)
         searched = _searched(problem, chosen, starts, shares, begins)
         free_power, free_width = searched.q[:2], searched.width[:2]
         free_exponents, free_weights = free.rows(free_power + starts[:, 0], free_width)
@@ -207,8 +208,8 @@ class _Weighed:
             beside * constant_weights,
             single,
         ]
-        self.log_prior = np.log(np.concatenate(weights))
-        self.log_prior -= np.logaddexp.reduce(self.log_prior)
+        every_weight = np.concatenate(weights)
+        self.log_prior = np.log(every_weight / every_weight.sum())
         groups = [grows, families, chosen.leads, chosen.leads[every]]
         self.group = np.concatenate([*groups, np.arange(len(chosen.terms)), families])
         self.mixed_integral = problem.integrate(self.mixed)
@@ -263,12 +264,9 @@ class _Weighed:
     def _points(self) -> Points:
         """Return every node of every row that has any weight."""
         mixed, alone, prior = self.mixed_integral, self.alone_integral, self._evidence[1]
-        count, width = mixed.nodes.shape
-        known = len(self.log_prior)
-        logs = np.append(
-            mixed.log_weights + prior[:count, None], alone.log_weights[:, 0] + prior[count:known]
-        )
-        row = np.append(np.repeat(np.arange(count), width), np.arange(count, known))
+        count, known = len(mixed.log_evidence), len(self.log_prior)
+        row = np.append(mixed.row, count + alone.row)
+        logs = np.append(mixed.log_weights, alone.log_weights) + prior[row]
         nodes, levels = np.append(mixed.nodes, alone.nodes), np.append(mixed.levels, alone.levels)
         squares = np.append(mixed.squares, alone.squares)
         coefficients = None
@@ -326,9 +324,9 @@ def _searched(
 def _pair_constants(best: Floats, width: Floats, chosen: Candidates) -> tuple[Floats, Floats]:
     """Return logarithms of constants around the best ones of pairs, and their prior weights."""
     width = np.minimum(width, _WIDEST_CONSTANT)[:, None]
-    constants = np.clip(best, -_FARTHEST_CONSTANT, _FARTHEST_CONSTANT)[:, None]
+    constants = np.minimum(np.maximum(best, -_FARTHEST_CONSTANT), _FARTHEST_CONSTANT)[:, None]
     constants = constants + width * _CONSTANT_NODES
     half = np.exp(-np.abs(constants) / 2)
     density = half / (2 * (1 + half) ** 2)
-    weights = chosen.pair_weights[:, None] * density * width * np.gradient(_CONSTANT_NODES)
+    weights = chosen.pair_weights[:, None] * density * width * _CONSTANT_GAPS
     return constants.ravel(), weights.ravel()

@@ -1,10 +1,10 @@
 """Candidates: the terms that the default engine compares, and their prior weights.
 
-The list of Extra-P (constant and 42 terms), some between and beyond, exponents in tenths, decays,
-exponentials where sizes are small enough to distinguish them, and all pairs of a leading and a
-lower term of the simpler ones, hundreds, of which `pairs` chooses those that the data do not rule
-out. An exponent that is in no list is searched for by the engine itself. Prior weights are mild and
-set by kinds of terms, never for single ones: the data of five sizes should outweigh them.
+The list of Extra-P (constant and 42 terms), some between and beyond, exponents in twentieths,
+decays, exponentials where sizes are small enough to distinguish them, and all pairs of a leading
+and a lower term of the simpler ones, hundreds, of which `pairs` chooses those that the data do not
+rule out. An exponent that is in no list is searched for by the engine itself. Prior weights are
+mild and set by kinds of terms, never for single ones: the data of five sizes should outweigh them.
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ from tidings.scaling.terms import CONSTANT, Term
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-FREE_WEIGHT = 3.0
+FREE_WEIGHT = 1.0
 """Prior weight of an exponent that is in no list, over all exponents."""
+
+FREE_LOGS = (0.0, 1.0)
+"""The logarithms beside such an exponent."""
 
 CONSTANT_WEIGHT = 2.5
 """Prior weight of no growth at all; a term of the list has about 1."""
@@ -47,8 +50,8 @@ _EXTRA_P = (
     ("3", "0 1"),
 )
 _BEYOND = (("5/4 4/3", "2"), ("5/3 7/4 7/3 8/3", "1"), ("0", "1/2 3/2 3"), ("4", "0"))
-_TENTHS = range(1, 30)
-_TENTH_WEIGHT = 0.15
+_TWENTIETHS = range(1, 60)
+_TWENTIETH_WEIGHT = 0.1
 _HALVING = {Term.of("1.58496"): 0.3, Term.of("2.80735"): 0.3}
 """log2 3 and log2 7: products of numbers and of matrices by halves (Karatsuba, Strassen)."""
 _DECAYS = (("-1/4 -1/3 -1/2 -2/3 -3/4 -1 -5/4 -4/3 -3/2 -2", "0"), ("-1/2 -1", "1"), ("0", "-1"))
@@ -105,6 +108,19 @@ class Candidates:
         """Logarithms of the pairs' weights."""
         return np.log(self.pair_weights)
 
+    @cached_property
+    def families(self) -> tuple[Places, ...]:
+        """Indices of the powers of x beside each of the logarithms that a free one may have."""
+        power, logs, rate = self.exponents.T
+        grows = (rate == 0) & (power != 0)
+        return tuple(np.flatnonzero(grows & (logs == family)) for family in FREE_LOGS)
+
+    @cached_property
+    def in_pairs(self) -> tuple[Places, Places, Places]:
+        """The indices of terms that are in pairs, and of the pairs' terms among those."""
+        paired, places = np.unique(np.append(self.leads, self.lowers), return_inverse=True)
+        return paired, places[: len(self.leads)], places[len(self.leads) :]
+
     @property
     def lead_exponents(self) -> Floats:
         """Exponents of the pairs' leading terms."""
@@ -131,7 +147,7 @@ def candidates(sizes: Floats, expected: Term | None = None) -> Candidates:
 @lru_cache(maxsize=64)
 def _candidates(exponential_weight: float, expected: Term | None) -> Candidates:
     weights = {CONSTANT: CONSTANT_WEIGHT}
-    weights.update({Term(Fraction(tenth, 10)): _TENTH_WEIGHT for tenth in _TENTHS})
+    weights.update({Term(Fraction(part, 20)): _TWENTIETH_WEIGHT for part in _TWENTIETHS})
     weights.update(_HALVING)
     weights.update(_listed(_EXTRA_P, 1.0))
     weights.update(_listed(_BEYOND, 0.15))

@@ -27,7 +27,11 @@ from tidings.scaling.terms import log_values_of
 
 Floats = NDArray[np.float64]
 
-_COARSE = np.linspace(0.0, 1.0, 13)
+_EVEN = np.linspace(0.0, 1.0, 13)
+_IS_COARSE = np.arange(13) % 3 == 0
+_COARSE, _BETWEEN = _EVEN[_IS_COARSE], _EVEN[~_IS_COARSE]
+"""Nodes of every row, by which its best one is looked for, and of the rows that are likely."""
+
 _LOCAL = np.array([-14, -8, -5, -3.4, -2.3, -1.5, -0.9, -0.4, 0, 0.4, 0.9, 1.5, 2.3, 3.4, 5, 8, 14])
 _MARGIN = 6.0
 _PAIR_MARGIN = 2.2
@@ -84,45 +88,54 @@ class Rows:
         every = [self.growing[row], *lower, np.zeros(3)]
         return np.unique(np.array(every), axis=0)
 
-    def parts(self, sizes: Floats, middle: float, clip: float = _CLIP) -> tuple[Floats, Floats]:
+    def parts(self, sizes: Relative, clip: float = _CLIP) -> tuple[Floats, Floats]:
         """Return o(x) and ln g(x), both relative to the middle size.
 
         For predictions, `clip` is infinite.
         """
-        points = np.append(sizes, middle)
-        growing = log_values_of(self.growing, points)
-        growing = np.clip(growing[:, :-1] - growing[:, -1:], -clip, clip)
-        beside = np.repeat(np.exp(self.constant)[:, None], len(sizes), axis=1)
-        has_lower = np.isfinite(self.lower_scale)
-        if has_lower.any():
-            lower = log_values_of(self.lower[has_lower], points)
-            lower = np.clip(lower[:, :-1] - lower[:, -1:], -_CLIP, _CLIP)
+        growing = _within(sizes.logs(self.growing), -clip, clip)
+        beside = np.repeat(np.exp(self.constant)[:, None], growing.shape[1], axis=1)
+        has_lower = np.flatnonzero(np.isfinite(self.lower_scale))
+        if len(has_lower):
+            lower = _within(sizes.logs(self.lower[has_lower]), -_CLIP, _CLIP)
             beside[has_lower] += np.exp(lower + self.lower_scale[has_lower, None])
         return beside, growing
 
 
+class Relative:
+    """Sizes relative to a middle one: ln of all terms by one product, where no logarithm is 0."""
+
+    def __init__(self, sizes: Floats, middle: float) -> None:
+        """Keep what all terms have in common."""
+        self.points = np.append(sizes, middle)
+        self.along: Floats | None = None
+        if self.points.min() > 1.0:
+            logs = np.log(self.points)
+            along = np.stack([logs, np.log(logs), self.points * math.log(2.0)])
+            self.along = along[:, :-1] - along[:, -1:]
+
+    def logs(self, exponents: Floats) -> Floats:
+        """Return ln of terms at the sizes less that at the middle one."""
+        if self.along is not None:
+            return np.asarray(exponents @ self.along)
+        values = log_values_of(exponents, self.points)
+        return np.asarray(values[:, :-1] - values[:, -1:])
+
+
 @dataclass(frozen=True)
 class Integral:
-    """The result of integrating rows: nodes of u, and for each its log weight, R and ln A."""
+    """The result of integrating rows: ln of each integral, and what it is a sum over.
 
+    `row` and `nodes` are the row and u of a point, `log_weights` its part of the integral, with R
+    and ln A there.
+    """
+
+    log_evidence: Floats
+    row: NDArray[np.intp]
     nodes: Floats
     log_weights: Floats
     squares: Floats
     levels: Floats
-
-    def put(self, rows: NDArray[np.intp], others: Integral) -> None:
-        """Replace some rows by others."""
-        self.nodes[rows] = others.nodes
-        self.log_weights[rows] = others.log_weights
-        self.squares[rows] = others.squares
-        self.levels[rows] = others.levels
-
-    @property
-    def log_evidence(self) -> Floats:
-        """The logarithm of each row's integral."""
-        top = self.log_weights.max(axis=1, keepdims=True)
-        sums = np.exp(self.log_weights - top).sum(axis=1, keepdims=True)
-        return np.asarray((top + np.log(sums))[:, 0])
 
 
 @dataclass(frozen=True)
@@ -149,6 +162,7 @@ class Problem:
         self.weights = noise.weights / noise.weights.sum()
         self.count_weight = float(noise.weights.sum())
         self.middle = float(sizes[len(sizes) // 2])
+        self.relative = Relative(sizes, self.middle)
 
     def centred(self, values: Floats) -> Floats:
         """Return values without what the level takes up."""
@@ -177,37 +191,50 @@ class Problem:
         """Weigh terms alone, without a constant or lower term."""
         squares, levels, *more = self.fitted(self.shapes_alone(growing))
         likelihood = self.likelihood(squares, *more)
-        nodes = np.zeros((len(growing), 1))
-        return Integral(nodes, likelihood[:, None], squares[:, None], levels[:, None])
+        count = len(growing)
+        nodes = np.zeros(count)
+        return Integral(likelihood, np.arange(count), nodes, likelihood, squares, levels)
 
     def shapes_alone(self, growing: Floats) -> Floats:
         """Return ln of terms alone at the sizes, relative to the middle one."""
-        return Rows.beside_constant(growing).parts(self.sizes, self.middle)[1]
+        return _within(self.relative.logs(growing), -_CLIP, _CLIP)
 
     def integrate(self, rows: Rows) -> Integral:
         """Integrate each row over the share of its growing part; hopeless rows only roughly."""
-        beside, growing = rows.parts(self.sizes, self.middle)
+        beside, growing = rows.parts(self.relative)
         factor = np.exp(growing)
         margin = np.where(np.isfinite(rows.lower_scale), _PAIR_MARGIN, _MARGIN)
         even = np.log(beside) - growing
-        low, high = even.min(axis=1) - margin, even.max(axis=1) + _MARGIN
-        coarse = low[:, None] + (high - low)[:, None] * _COARSE
+        low, reach = even.min(axis=1) - margin, even.max(axis=1) + _MARGIN
+        reach -= low
+        coarse = low[:, None] + reach[:, None] * _COARSE
         rough = self._at(beside, factor, coarse)
         best = coarse[np.arange(len(coarse)), rough[0].argmin(axis=1)]
-        peak = self._refined(beside, factor, best, low, high)
-        integral = _narrow(peak, self.likelihood(peak.squares), growing)
-        height = integral.log_weights[:, 0]
-        likely = np.flatnonzero(height > height.max() - _HOPELESS)
-        local = peak.at[likely, None] + peak.width[likely, None] * _LOCAL
-        local = _within(local, low[likely, None], high[likely, None])
-        near = self._at(beside[likely], factor[likely], local)
+        peak = self._refined(beside, factor, best, low, low + reach)
+        scale = _prior_scale(growing)
+        height = _narrow(peak, self.likelihood(peak.squares), scale)
+        is_likely = height > height.max() - _HOPELESS
+        likely = np.flatnonzero(is_likely)
+        low, reach = low[likely, None], reach[likely, None]
+        near = peak.at[likely, None] + peak.width[likely, None] * _LOCAL
+        added = np.concatenate([low + reach * _BETWEEN, _within(near, low, low + reach)], axis=1)
+        fine = self._at(beside[likely], factor[likely], added)
         nodes, squares, levels, *more = _sorted(
-            (coarse[likely], *(part[likely] for part in rough)), (local, *near)
+            (coarse[likely], *(part[likely] for part in rough)), (added, *fine)
         )
-        log_weights = self.likelihood(squares, *more) + _log_prior(nodes, growing[likely])
+        log_weights = self.likelihood(squares, *more) + _log_prior(nodes, scale[likely, None])
         log_weights += np.log(_spacing(nodes))
-        integral.put(likely, Integral(nodes, log_weights, squares, levels))
-        return integral
+        log_evidence = height.copy()
+        log_evidence[likely] = _log_sums(log_weights)
+        rest = np.flatnonzero(~is_likely)
+        return Integral(
+            log_evidence,
+            np.append(rest, np.repeat(likely, nodes.shape[1])),
+            np.append(peak.at[rest], nodes),
+            np.append(height[rest], log_weights),
+            np.append(peak.squares[rest], squares),
+            np.append(peak.levels[rest], levels),
+        )
 
     def _at(self, beside: Floats, factor: Floats, nodes: Floats) -> tuple[Floats, ...]:
         shapes = np.log(beside[:, None, :] + np.exp(nodes)[:, :, None] * factor[:, None, :])
@@ -237,7 +264,7 @@ class Problem:
         For rows where `free` is true, q is added to the growing part's power, whose derivative is
         `slope_of` (ln x relative to the middle); elsewhere q is the logarithm of the constant.
         """
-        beside, growing = rows.parts(self.sizes, self.middle)
+        beside, growing = rows.parts(self.relative)
         state = _Search(self, beside, growing, slope_of, free)
         damping = np.full(len(u), 1e-2)
         normal = state.at(u, q)
@@ -379,23 +406,27 @@ def _sorted(some: tuple[Floats, ...], others: tuple[Floats, ...]) -> list[Floats
     return [np.take_along_axis(array, order, axis=1) for array in joined]
 
 
-def _narrow(peak: Peak, log_likelihood: Floats, growing: Floats) -> Integral:
-    """Return integrals by Laplace's approximation, all of it in the first node."""
-    shape = (len(peak.at), len(_COARSE) + len(_LOCAL))
-    nodes = np.repeat(peak.at[:, None], shape[1], axis=1)
-    log_weights = np.full(shape, -np.inf)
+def _narrow(peak: Peak, log_likelihood: Floats, scale: Floats) -> Floats:
+    """Return integrals by Laplace's approximation."""
     area = np.log(peak.width * math.sqrt(2 * math.pi) + 1e-300)
-    log_weights[:, 0] = log_likelihood + _log_prior(nodes[:, :1], growing)[:, 0] + area
-    squares = np.repeat(peak.squares[:, None], shape[1], axis=1)
-    return Integral(nodes, log_weights, squares, np.repeat(peak.levels[:, None], shape[1], axis=1))
+    return np.asarray(log_likelihood + _log_prior(peak.at, scale) + area)
 
 
-def _log_prior(nodes: Floats, growing: Floats) -> Floats:
+def _prior_scale(growing: Floats) -> Floats:
+    """Return the scale of the logistic prior of u, row by row."""
+    return np.asarray(1.0 + 0.1 * (growing.max(axis=1) - growing.min(axis=1)))
+
+
+def _log_prior(nodes: Floats, scale: Floats) -> Floats:
     """Return ln of the logistic density of u."""
-    reach = growing.max(axis=1) - growing.min(axis=1)
-    scale = (1.0 + 0.2 * reach)[:, None]
     z = np.abs(nodes / scale)
     return np.asarray(-z - 2 * np.log1p(np.exp(-z)) - np.log(scale))
+
+
+def _log_sums(logs: Floats) -> Floats:
+    """Return ln of the sum of each row's exponentials."""
+    top = logs.max(axis=1)
+    return np.asarray(top + np.log(np.exp(logs - top[:, None]).sum(axis=1)))
 
 
 def _spacing(nodes: Floats) -> Floats:

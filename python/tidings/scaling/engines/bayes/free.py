@@ -9,18 +9,19 @@ such a growth is to be named, the exponent is the simplest fraction within the u
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidings.scaling.engines.bayes.candidates import FREE_WEIGHT
+from tidings.scaling.engines.bayes.candidates import FREE_LOGS, FREE_WEIGHT, Places
 from tidings.scaling.engines.bayes.evidence import Problem
 from tidings.scaling.engines.bayes.linear import Linear
 
 Floats = NDArray[np.float64]
 
-LOGS = np.array([0.0, 1.0])
+LOGS = np.array(FREE_LOGS)
 """The two families: without a logarithm and with one."""
 
 _LOG_SHARES = np.array([[0.75], [0.25]])
@@ -33,16 +34,12 @@ _DENOMINATORS = (1, 2, 3, 4, 5, 10, 20, 100)
 NODES = len(_NODES)
 
 
-def starts(linear: Linear) -> tuple[Floats, Floats]:
+def starts(linear: Linear, families: Sequence[Places]) -> tuple[Floats, Floats]:
     """Return exponents (power, logs, rate) that a search begins at: the best listed ones.
 
-    With them ln of their part over the constant's.
+    `families` are the places of those listed. With them ln of their part over the constant's.
     """
-    power, logs, rate = linear.exponents.T
-    found = [
-        linear.best(np.flatnonzero((logs == family) & (rate == 0) & (power != 0)))
-        for family in LOGS
-    ]
+    found = [linear.best(places) for places in families]
     return linear.exponents[[at for at, _ in found]], np.array([begin for _, begin in found])
 
 

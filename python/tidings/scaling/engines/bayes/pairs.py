@@ -22,8 +22,8 @@ from tidings.scaling.engines.bayes.candidates import Candidates, Floats, Places
 from tidings.scaling.engines.bayes.evidence import Problem
 from tidings.scaling.engines.bayes.linear import Linear, odds
 
-WEIGHED = 20
-"""How many pairs are weighed: twelve name growth as well as forty; predictions need the others."""
+WEIGHED = 14
+"""How many pairs are weighed: twelve name growth as well as forty."""
 
 _TINY = 1e-12
 _UNFIT = 50.0
@@ -74,17 +74,18 @@ def chosen(problem: Problem, listed: Candidates, linear: Linear) -> tuple[Candid
 
 def fitted(problem: Problem, listed: Candidates, linear: Linear | None = None) -> Fitted:
     """Fit each pair, beside a constant where that is positive."""
-    leads, lowers = listed.leads, listed.lowers
     linear = linear or Linear(problem, listed.exponents)
-    terms, constant, along = linear.terms, linear.constant, linear.along
-    with_constant = _coefficients(*linear.projected, leads, lowers)
+    used, leads, lowers = listed.in_pairs
+    terms, along = linear.terms[used], linear.along[used]
+    vectors = linear.projected[0][used]
+    with_constant = _coefficients(vectors, linear.projected[1], leads, lowers)
     left = linear.level - with_constant[0] * along[leads] - with_constant[1] * along[lowers]
     mixed = (left > 0) & (with_constant > 0).all(axis=0)
     lead, lower = np.where(mixed, with_constant, _coefficients(terms, linear.target, leads, lowers))
     left = np.where(mixed, left, 0.0)
     fit = np.maximum(lead, _TINY)[:, None] * terms[leads]
     fit += np.maximum(lower, _TINY)[:, None] * terms[lowers]
-    fit += left[:, None] * constant
+    fit += left[:, None] * linear.constant
     squares = problem.residuals(problem.logs + np.log(fit / linear.target + 1e-300))[1]
     return Fitted(squares, (lead > 0) & (lower > 0), lead, lower, left)
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tidings.scaling.engines.bayes import averaging, free
 from tidings.scaling.engines.bayes.averaging import NEAR, NEAR_SHARE, probability
-from tidings.scaling.engines.bayes.evidence import Rows
+from tidings.scaling.engines.bayes.evidence import Relative, Rows
 from tidings.scaling.engines.bayes.forms import Forms
 from tidings.scaling.terms import Term
 
@@ -101,17 +101,17 @@ class Posterior:
         mass = self.shares
         known = len(self.terms)
         by_group = np.bincount(self.group, mass, known + len(free.LOGS))
-        terms, exponents = list(self.terms), [self.exponents]
-        for family, logs_of in enumerate(free.LOGS):
-            term, at = self.terms[0], self.exponents[:1]
+        terms, exponents = list(self.terms), np.zeros((known + len(free.LOGS), 3))
+        exponents[:known] = self.exponents
+        for family, logs_of in enumerate(free.LOGS.tolist()):
+            term, at = self.terms[0], tuple(self.exponents[0])
             if by_group[known + family] > _NEGLIGIBLE:
                 own = self.group == known + family
                 power = free.named(self.rows.growing[own, 0], mass[own])
-                term = Term(power, Fraction(int(logs_of)))
-                at = np.array([[float(power), logs_of, 0.0]])
+                term, at = Term(power, Fraction(int(logs_of))), (float(power), logs_of, 0.0)
             terms.append(term)
-            exponents.append(at)
-        return tuple(terms), np.concatenate(exponents), np.asarray(by_group, dtype=float)
+            exponents[known + family] = at
+        return tuple(terms), exponents, np.asarray(by_group, dtype=float)
 
     @property
     def first_form(self) -> int:
@@ -133,10 +133,9 @@ class Posterior:
         likely = np.flatnonzero(mass > _LIKELY)
         mass, exponents = mass[likely], exponents[likely]
         apart = np.abs(exponents[:, None, :] - exponents)
-        same = apart.max(axis=2) == 0
         near = (apart[..., 0] <= NEAR) & (apart[..., 2] == 0)
-        own = same @ mass
-        chosen = int(likely[int((own + NEAR_SHARE * (near @ mass)).argmax())])
+        same = near & (apart[..., 0] == 0) & (apart[..., 1] == 0)
+        chosen = int(likely[int(((same + NEAR_SHARE * near) @ mass).argmax())])
         return terms[chosen]
 
     def holds(self, expected: Term, lower: Term | None, upper: Term) -> float:
@@ -178,7 +177,7 @@ class Posterior:
     def values(self, sizes: Floats) -> tuple[Floats, Floats]:
         """Return ln of the expected value at each size (columns) at each point, and the weights."""
         points = self.points
-        beside, growing = self.rows.parts(np.asarray(sizes, float), self.middle, math.inf)
+        beside, growing = self.rows.parts(Relative(np.asarray(sizes, float), self.middle), math.inf)
         beside = beside[points.row]
         growing = growing[points.row]
         with np.errstate(divide="ignore", over="ignore"):
@@ -195,7 +194,7 @@ class Posterior:
         best = int(self.points.weight.argmax())
         if self.points.alone[best] or self.points.row[best] >= self.first_form:
             return 1.0
-        beside, growing = self.rows.parts(np.array([size]), self.middle, math.inf)
+        beside, growing = self.rows.parts(Relative(np.array([size]), self.middle), math.inf)
         row = self.points.row[best]
         odds = float(self.points.node[best] + growing[row, 0] - np.log(beside[row, 0]))
         return 1.0 / (1.0 + math.exp(min(max(-odds, -700.0), 700.0)))
