@@ -1,9 +1,9 @@
 //! Advice: where to place the ranks of an application, by what a machine was measured to do.
 //!
 //! [`Machine`] is what a characterisation says of a machine, [`Pattern`] which ranks exchange
-//! messages; shapes of networks, routes and orders are those of `tidings-flows`. A placement is judged by its `loads` and a `prediction` of its time; `search`
-//! finds one, among the nodes that `presence` leaves. [`Advice`] is what is said of it, and
-//! `files` has launchers do it.
+//! messages; shapes of networks, routes and orders are those of `tidings-flows`. A placement is
+//! judged by its `loads` and a `prediction` of its time; `search` finds one, among the nodes that
+//! `presence` leaves. [`Advice`] is what is said of it, and `files` has launchers do it.
 //!
 //! Invariants: no place has two ranks; no node has more ranks than were measured on it; the same
 //! input gives the same advice; the advised placement is never predicted to be slower than the

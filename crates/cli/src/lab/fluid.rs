@@ -70,7 +70,7 @@ pub(super) struct Options {
     /// Only this order of ranks in HALO, as TXYZ or Hilbert; may be repeated [default: all]
     #[arg(long, value_name = "NAME")]
     order: Vec<String>,
-    /// Bandwidth of a link, each way, in GB/s; of links along X, Y and Z of a torus, where they differ
+    /// Bandwidth of a link, each way, in GB/s; on a torus three, if links along X, Y and Z differ
     #[arg(long, value_name = "GB/S", value_delimiter = ',', value_parser = positive)]
     link_gb_s: Vec<f64>,
     /// Latency of a link, in microseconds

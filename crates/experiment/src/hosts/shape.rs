@@ -34,8 +34,8 @@ pub(super) fn card(way: Heading) -> String {
 }
 
 impl Shape {
-    /// A shape of up to three dimensions; `None` if it has none, more, fewer than two hosts, or more
-    /// than any network has.
+    /// A shape of up to three dimensions; `None` if it has none, more, fewer than two hosts, or
+    /// more than any network has.
     pub fn new(lengths: &[u32], is_torus: bool) -> Option<Self> {
         let made = if is_torus { Torus::new(lengths) } else { Torus::mesh(lengths) };
         made.ok().map(Self)

@@ -1,5 +1,5 @@
-//! A torus of up to three dimensions, or a mesh, whose rows are not closed to rings: which nodes are
-//! neighbours, and which way messages go.
+//! A torus of up to three dimensions, or a mesh, whose rows are not closed to rings: which nodes
+//! are neighbours, and which way messages go.
 //!
 //! Node 0 has the coordinates 0, 0, 0; X is fastest. Routes go along X, then Y, then Z. In a ring a
 //! message goes the shorter way; half-way round it goes upwards, but downwards from the middle of a
