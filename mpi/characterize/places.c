@@ -68,12 +68,12 @@ static void compare_with_file(Places *places, const Names *names, const char *pa
 }
 
 static void row_of_places(const Places *places, const Names *names, const double *processor,
-                          const int *shape, Rows *rows)
+                          const Settings *settings, Rows *rows)
 {
     char library[MPI_MAX_LIBRARY_VERSION_STRING];
     int length;
     MPI_Get_library_version(library, &length);
-    double torus[DIMENSIONS];
+    double lengths[DIMENSIONS];
     double *node = room_for((size_t)places->ranks * sizeof *node);
     for (int at = 0; at < places->ranks; at++)
         node[at] = places->node[at];
@@ -86,9 +86,9 @@ static void row_of_places(const Places *places, const Names *names, const double
     if (!machine_simulated())
         row_list(rows, "processor_of", processor, places->ranks);
     for (int axis = 0; axis < DIMENSIONS; axis++)
-        torus[axis] = shape[axis];
-    if (shape[0] > 0)
-        row_list(rows, "torus", torus, DIMENSIONS);
+        lengths[axis] = settings->shape[axis];
+    if (settings->shape[0] > 0)
+        row_list(rows, settings->mesh ? "mesh" : "torus", lengths, DIMENSIONS);
     if (places->unfit[0])
         row_text(rows, "misplaced", places->unfit);
     row_end(rows);
@@ -122,7 +122,7 @@ static void ask(Places *places, const Settings *settings, MPI_Comm world, Rows *
         places->nodes = names.nodes;
         if (settings->places)
             compare_with_file(places, &names, settings->places);
-        row_of_places(places, &names, processors, settings->shape, rows);
+        row_of_places(places, &names, processors, settings, rows);
     }
     free(names.of_rank);
     free(names.sorted);

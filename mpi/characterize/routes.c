@@ -1,4 +1,4 @@
-/* See routes.h. Half-way round, a message goes upwards, as in SimGrid. */
+/* See routes.h. */
 #include "routes.h"
 
 #include <stdlib.h>
@@ -10,13 +10,14 @@ static int coordinate(const Places *places, int node, int axis)
     return node % places->length[axis];
 }
 
-/* Steps along an axis, negative downwards: on a ring the shorter way round. */
+/* Steps along an axis, negative downwards: on a ring the shorter way round, half-way round upwards
+ * but from the middle, as in SimGrid and crates/flows. */
 static int steps(const Places *places, int from, int to, int axis)
 {
     int length = places->length[axis], up = (to - from + length) % length;
     if (places->mesh)
         return to - from;
-    return up <= length / 2 ? up : up - length;
+    return 2 * up < length || (2 * up == length && 2 * from != length) ? up : up - length;
 }
 
 int routes_hops(const Places *places, int from, int to)

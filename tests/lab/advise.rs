@@ -176,6 +176,11 @@ fn what_cannot_be_advised_is_refused_with_the_remedy() {
         ),
         (&["--grid", "4x4", "--sizes", "big"], "such as 8 or 64KiB"),
         (&["--grid", "4x4", "--older", "3s"], "--now"),
+        (
+            &["--grid", "4x4", "--network", "fat-tree", "--shape", "8,8"],
+            "fat-tree of --shape has 64 nodes, but the characterisation 24",
+        ),
+        (&["--grid", "4x4", "--network", "mesh"], "--shape"),
     ] {
         let refused = bench.tidings(&[&["lab", "advise", "out"], words].concat());
         assert_eq!(code(&refused), Some(2), "{words:?}: {}", said(&refused));

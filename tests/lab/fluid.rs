@@ -42,6 +42,32 @@ fn a_model_is_characterised_like_a_machine() {
     assert!(growth.contains("\"size\":4095") && growth.contains("hotspot-1048576"), "{growth}");
 }
 
+/// A model says what its network is, so that advice knows its routes, and links along an axis may
+/// have rates of their own.
+#[test]
+fn advice_about_a_model_knows_its_network() {
+    let bench = Bench::new();
+    for (network, shape, more) in
+        [("fat-tree", "4,4", ""), ("dragonfly", "2,2,2,2", ""), ("mesh", "4,4", "0.5,0.4,0.3")]
+    {
+        let text = series()
+            .replace("\"torus\"", &format!("\"{network}\""))
+            .replace("[\"8,4,4\", \"16,8,8\"]", &format!("[\"{shape}\"]"))
+            .replace("\"--cores\", \"4\", ", "\"--cores\", \"2\", \"--test\", \"pair\", ");
+        let rates = format!("\"--link-gb-s\", \"{more}\", \"--factor\"");
+        let text = if more.is_empty() { text } else { text.replace("\"--factor\"", &rates) };
+        let file = bench.lay("network.toml", &text);
+        let done = bench.tidings(&["lab", "characterize", &file, "--output", network]);
+        assert_eq!(code(&done), Some(0), "{network}: {}", said(&done));
+        let advised = bench.tidings(&["lab", "advise", network, "--grid", "8x4", "--json"]);
+        assert_eq!(code(&advised), Some(0), "{network}: {}", said(&advised));
+        let advice: serde_json::Value = serde_json::from_slice(&advised.stdout).expect("JSON");
+        assert_eq!(advice["network"], network, "{advice}");
+        let gains = advice["gains"].as_array().expect("a list");
+        assert!(gains.iter().all(|own| own["gain"].as_f64() >= Some(1.0)), "{advice}");
+    }
+}
+
 #[test]
 fn what_is_no_network_is_refused_with_the_remedy() {
     let bench = Bench::new();
@@ -52,6 +78,8 @@ fn what_is_no_network_is_refused_with_the_remedy() {
         (&["dragonfly", "--shape", "9,2,8,4"], "not more groups than routers"),
         (&["fat-tree", "--shape", "8,8", "--test", "ring"], "write one of pair, cores"),
         (&["torus", "--shape", "8,8", "--engines-gb-s", "2"], "write OUT,IN"),
+        (&["torus", "--shape", "8,8", "--link-gb-s", "1,2"], "along X, Y and Z of a torus"),
+        (&["fat-tree", "--shape", "8,8", "--link-gb-s", "1,2,3"], "along X, Y and Z of a torus"),
     ] {
         let done = bench.tidings(&[&["lab", "fluid"], words].concat());
         assert_eq!(code(&done), Some(2), "{words:?}: {}", said(&done));

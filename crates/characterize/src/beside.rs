@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use tidings_experiment::ExperimentError;
 
-use crate::comparison::{Difference, compare};
+use crate::comparison::{Difference, Sessions, compare};
 use crate::point::Characterisation;
 use crate::words;
 
@@ -14,7 +14,8 @@ pub const COLUMNS: &str = "machine,ranks,test,variant,places,runs_asleep,runs_go
 
 /// What gossip does to each line of a figure; `None` if no run was beside gossip.
 pub fn effects(all: &Characterisation) -> Option<Result<Vec<Difference>, ExperimentError>> {
-    (!all.beside_gossip.is_empty()).then(|| compare(&all.points, &all.beside_gossip))
+    (!all.beside_gossip.is_empty())
+        .then(|| compare(&all.points, &all.beside_gossip, Sessions::InTurn))
 }
 
 /// `gossip.csv`: a line for each.

@@ -2,18 +2,42 @@
 //!
 //! Samples of a run depend on each other: where its processes came to lie is the same for all. So a
 //! run is one value: for each test and variant the mean, over all sizes that both have, of the
-//! logarithm of its times. Mann and Whitney's test compares the runs, Holm's rule adjusts it for
-//! all tests, and the bootstrap's interval of the difference must not hold zero.
+//! logarithm of its times.
+//!
+//! Runs of a session depend on each other too: the machine's clock, or what else it did, moved
+//! while they were made, and is another in the next session. How far that goes shows within a
+//! session, whose runs are made in rounds: the quarters of its time differ by their luck and by
+//! that. So a difference is told only beyond a [`floor`](Difference::floor), the range of the
+//! quarters of either session, and [`LEAST`] where they were steadier. Mann and Whitney's test
+//! compares the runs of one, moved by the floor, with those of the other; Holm's rule adjusts it
+//! for all tests, and the bootstrap's interval of the difference must lie beyond the floor.
+//!
+//! Runs that alternate within one session need no floor: what moved, moved both.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use tidings_experiment::ExperimentError;
 use tidings_experiment::statistics::{
-    CONFIDENCE, Interval, Tested, bootstrap_difference, judge, mann_whitney,
+    CONFIDENCE, Interval, Tested, bootstrap_difference, interquartile_mean, judge, mann_whitney,
 };
 
 use crate::point::{Key, Point};
+
+/// A smaller difference is not told between two sessions.
+pub const LEAST: f64 = 0.05;
+/// Parts of a session's time, and the fewest runs of a part.
+const PARTS: usize = 4;
+const FEWEST: usize = 2;
+
+/// How the runs of two characterisations were made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sessions {
+    /// Those of one after those of the other, or on another machine.
+    Apart,
+    /// In turn, within one session.
+    InTurn,
+}
 
 /// A test and variant of both.
 #[derive(Clone, Debug, Serialize)]
@@ -32,7 +56,9 @@ pub struct Difference {
     pub runs: [usize; 2],
     /// How much longer the second takes, as a share of the first; 0.01 is one per cent.
     pub change: Option<Interval>,
-    /// The p of the rank test.
+    /// What is not told from what moves within the two sessions, as such a share.
+    pub floor: f64,
+    /// The p of the rank test of what lies beyond the floor.
     pub p: f64,
     /// The same, adjusted.
     pub p_holm: f64,
@@ -52,7 +78,11 @@ fn line_of(key: &Key) -> LineKey {
 /// # Errors
 /// [`ExperimentError::NothingToCompare`] if they have no line in common, or too few runs that
 /// count.
-pub fn compare(first: &[Point], second: &[Point]) -> Result<Vec<Difference>, ExperimentError> {
+pub fn compare(
+    first: &[Point],
+    second: &[Point],
+    sessions: Sessions,
+) -> Result<Vec<Difference>, ExperimentError> {
     let keys = |points: &[Point]| points.iter().map(|own| own.key.clone()).collect::<BTreeSet<_>>();
     let both: BTreeSet<Key> = keys(first).intersection(&keys(second)).cloned().collect();
     let [first, second] = [first, second].map(|points| values(points, &both));
@@ -60,7 +90,7 @@ pub fn compare(first: &[Point], second: &[Point]) -> Result<Vec<Difference>, Exp
     for (line, one) in &first {
         let Some(other) = second.get(line) else { continue };
         let places = both.iter().filter(|key| line_of(key) == *line).count();
-        differences.push(difference(line, places, one, other));
+        differences.push(difference(line, places, [one, other], sessions));
     }
     let runs = differences.iter().map(|own| own.runs[0].min(own.runs[1])).max();
     match runs {
@@ -72,7 +102,7 @@ pub fn compare(first: &[Point], second: &[Point]) -> Result<Vec<Difference>, Exp
         Some(runs) if least_p(runs) * differences.len() as f64 > 1.0 - CONFIDENCE => {
             Err(ExperimentError::NothingToCompare(format!(
                 "{runs} runs of each test count on both sides, with which none of {} lines could \
-                 differ: measure on a quiet machine, or write more values of `run` into the series",
+                 differ: measure on a quiet machine, or write more `rounds` into the series",
                 differences.len()
             )))
         }
@@ -87,7 +117,8 @@ fn least_p(runs: usize) -> f64 {
 }
 
 fn adjusted(mut differences: Vec<Difference>) -> Vec<Difference> {
-    let tested = |own: &Difference| Tested { p: own.p, change: own.change };
+    let beyond = |own: &Difference| Some(moved(own.change?.map(f64::ln_1p), own.floor.ln_1p()));
+    let tested = |own: &Difference| Tested { p: own.p, change: beyond(own) };
     let judged = judge(&differences.iter().map(tested).collect::<Vec<_>>());
     for (own, judged) in differences.iter_mut().zip(judged) {
         (own.p_holm, own.differs) = (judged.p_holm, judged.differs);
@@ -114,10 +145,42 @@ fn values(points: &[Point], both: &BTreeSet<Key>) -> BTreeMap<LineKey, Vec<f64>>
     lines.into_iter().map(|(line, points)| (line, of_line(points))).collect()
 }
 
-fn difference(line: &LineKey, places: usize, one: &[f64], other: &[f64]) -> Difference {
+/// A difference of logarithms less the floor, towards zero.
+fn moved(change: Interval, floor: f64) -> Interval {
+    let by = floor.copysign(change.estimate);
+    change.map(|end| end - by)
+}
+
+/// How far apart the parts of a session's time are: the range of their centres. Zero of so few runs
+/// that there are no two parts.
+fn range_of_parts(values: &[f64]) -> f64 {
+    let parts = PARTS.min(values.len() / FEWEST).max(1);
+    let centre = |part: usize| {
+        interquartile_mean(&values[part * values.len() / parts..(part + 1) * values.len() / parts])
+    };
+    let centres = || (0..parts).map(centre);
+    let low = centres().fold(f64::INFINITY, f64::min);
+    let high = centres().fold(f64::NEG_INFINITY, f64::max);
+    if parts > 1 { high - low } else { 0.0 }
+}
+
+fn difference(
+    line: &LineKey,
+    places: usize,
+    [one, other]: [&[f64]; 2],
+    sessions: Sessions,
+) -> Difference {
     let single = |values: &[f64]| values.iter().map(|&value| vec![value]).collect::<Vec<_>>();
     let (machine, ranks, test, variant) = line.clone();
     let change = bootstrap_difference(&single(other), &single(one));
+    let floor = match sessions {
+        Sessions::Apart => LEAST.ln_1p().max(range_of_parts(one)).max(range_of_parts(other)),
+        Sessions::InTurn => 0.0,
+    };
+    let estimate = change.map_or(0.0, |change| change.estimate);
+    let by = floor.copysign(estimate);
+    let beyond: Vec<f64> = other.iter().map(|own| own - by).collect();
+    let is_beyond = estimate.abs() >= floor;
     Difference {
         machine,
         ranks,
@@ -125,8 +188,9 @@ fn difference(line: &LineKey, places: usize, one: &[f64], other: &[f64]) -> Diff
         variant,
         places,
         runs: [one.len(), other.len()],
-        change: change.map(|change| change.map(|log| log.exp() - 1.0)),
-        p: mann_whitney(other, one),
+        change: change.map(|change| change.map(f64::exp_m1)),
+        floor: floor.exp_m1(),
+        p: if is_beyond { mann_whitney(&beyond, one) } else { 1.0 },
         p_holm: 1.0,
         differs: false,
     }
@@ -137,6 +201,33 @@ mod tests {
     use super::*;
     use crate::point::characterisation;
     use crate::point::tests::{record, series};
+
+    fn apart(first: &[Point], second: &[Point]) -> Result<Vec<Difference>, ExperimentError> {
+        compare(first, second, Sessions::Apart)
+    }
+
+    /// Sixteen rounds of a session, each with its factor.
+    fn session(factor: impl Fn(u32) -> f64) -> Vec<Point> {
+        let run = |at: u32| record(&[("latency", "in cache", 8, 0, 1e-6 * factor(at))], 0.0);
+        characterisation(&series(), &(0..16).map(run).collect::<Vec<_>>()).points
+    }
+
+    /// A machine whose clock moves: its sessions differ by a tenth though nothing was changed.
+    #[test]
+    fn what_moved_within_a_session_is_not_told_between_two() {
+        let luck = |at: u32| 1.0 + 0.001 * f64::from(at * 7 % 16);
+        let moving = session(|at| luck(at) * (1.0 + 0.12 * f64::from(at / 4) / 3.0));
+        let later = session(|at| luck(at) * 1.17);
+        let found = apart(&moving, &later).expect("enough runs");
+        assert!(!found[0].differs && found[0].floor > 0.1, "{found:?}");
+        let steady = apart(&session(luck), &later).expect("enough runs");
+        assert!(steady[0].differs, "both were steady: {steady:?}");
+        assert!((steady[0].floor / LEAST - 1.0).abs() < 1e-9, "{steady:?}");
+        let little = apart(&session(luck), &session(|at| luck(at) * 1.04)).expect("enough runs");
+        assert!(!little[0].differs, "4 % are less than is told: {little:?}");
+        let in_turn = compare(&session(luck), &session(|at| luck(at) * 1.04), Sessions::InTurn);
+        assert!(in_turn.expect("enough runs")[0].differs, "one session moves both alike");
+    }
 
     /// Twelve runs, each of which is slower or faster than the others by up to 2 %.
     fn runs(seed: u32, slower: f64, others_share: f64) -> Vec<Point> {
@@ -154,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_tenth_slower_is_found_and_nothing_else() {
-        let differences = compare(&runs(1, 1.0, 0.0), &runs(2, 1.1, 0.0)).expect("alike");
+        let differences = apart(&runs(1, 1.0, 0.0), &runs(2, 1.1, 0.0)).expect("alike");
         let found: Vec<(&str, bool)> =
             differences.iter().map(|own| (own.test.as_str(), own.differs)).collect();
         assert_eq!(found, [("bandwidth", false), ("latency", true)], "{differences:?}");
@@ -166,7 +257,7 @@ mod tests {
     #[test]
     fn an_unchanged_machine_differs_in_nothing_twenty_times() {
         for seed in 0..20 {
-            let same = compare(&runs(seed, 1.0, 0.0), &runs(seed + 20, 1.0, 0.0)).expect("alike");
+            let same = apart(&runs(seed, 1.0, 0.0), &runs(seed + 20, 1.0, 0.0)).expect("alike");
             assert!(same.iter().all(|own| !own.differs), "{seed}: {same:?}");
         }
     }
@@ -187,10 +278,10 @@ mod tests {
                     lines.iter().map(|(test, name, s)| (*test, name.as_str(), 4, 4, *s)).collect();
                 record(&rows, 0.0)
             };
-            let runs: Vec<_> = (0..crate::plan::QUICK_RUNS).map(run).collect();
+            let runs: Vec<_> = (0..crate::plan::QUICK_ROUNDS).map(run).collect();
             characterisation(&series(), &runs).points
         };
-        let found = compare(&quick(1, 1.0), &quick(2, 1.1)).expect("enough runs");
+        let found = apart(&quick(1, 1.0), &quick(2, 1.1)).expect("enough runs");
         let differing: Vec<&str> =
             found.iter().filter(|own| own.differs).map(|own| own.variant.as_str()).collect();
         assert_eq!((found.len(), differing), (120, vec!["line 7"]));
@@ -198,9 +289,9 @@ mod tests {
 
     #[test]
     fn busy_or_few_runs_decide_nothing() {
-        let refused = compare(&runs(1, 1.0, 0.9), &runs(2, 1.1, 0.0)).expect_err("all were busy");
+        let refused = apart(&runs(1, 1.0, 0.9), &runs(2, 1.1, 0.0)).expect_err("all were busy");
         assert!(refused.to_string().contains("quiet machine"), "{refused}");
-        let refused = compare(&runs(1, 1.0, 0.0), &[]).expect_err("nothing there");
+        let refused = apart(&runs(1, 1.0, 0.0), &[]).expect_err("nothing there");
         assert!(refused.to_string().contains("in common"), "{refused}");
         assert!((least_p(4) - 2.0 / 70.0).abs() < 1e-12 && least_p(0) >= 1.0);
     }

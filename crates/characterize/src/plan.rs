@@ -1,8 +1,8 @@
 //! The series for this machine: which tests run, on how many ranks, how often.
 //!
 //! Two processes have a core each; tests of several ranks outnumber the cores of a small machine,
-//! and wait by sleep there. Each program runs several times, because a machine differs from run to
-//! run more than within one.
+//! and wait by sleep there. All programs run in rounds, because a machine differs from run to run
+//! more than within one, and moves with time: what it did meanwhile is then in all tests alike.
 
 use std::fmt::Write as _;
 
@@ -36,7 +36,7 @@ pub struct Gossip {
 
 /// How much is measured.
 struct Extent {
-    runs: u32,
+    rounds: u32,
     repetitions: u32,
     largest: u32,
     factor: u32,
@@ -44,10 +44,13 @@ struct Extent {
     beyond_cache: u32,
 }
 
-/// As few runs as can decide about 300 lines of a comparison, by its rule.
-pub(crate) const QUICK_RUNS: u32 = 8;
+/// As many rounds as fit into two minutes: a comparison learns from their quarters how far a
+/// session moves. Eight could decide about 300 lines, by its rule.
+pub(crate) const QUICK_ROUNDS: u32 = 16;
+/// Beside gossip each round is twice as long.
+const QUICK_ROUNDS_BESIDE: u32 = 10;
 const QUICK: Extent = Extent {
-    runs: QUICK_RUNS,
+    rounds: QUICK_ROUNDS,
     repetitions: 12,
     largest: 1 << 20,
     factor: 16,
@@ -55,7 +58,7 @@ const QUICK: Extent = Extent {
     beyond_cache: 16 << 20,
 };
 const WHOLE: Extent = Extent {
-    runs: 12,
+    rounds: 12,
     repetitions: 100,
     largest: 4 << 20,
     factor: 2,
@@ -86,6 +89,10 @@ const GROUPS: &[&str] = &[
 /// The text of the series.
 pub fn text(here: &Here) -> String {
     let extent = if here.quick { QUICK } else { WHOLE };
+    let rounds = match (here.quick, &here.gossip) {
+        (true, Some(_)) => QUICK_ROUNDS_BESIDE,
+        _ => extent.rounds,
+    };
     let most = here.processors.clamp(LEAST_RANKS, MOST_RANKS);
     // An even number, of which two hidden ranks take alike.
     let most = if here.gossip.is_some() { most & !1 } else { most };
@@ -94,7 +101,7 @@ pub fn text(here: &Here) -> String {
     let pairs_are_crowded = hidden > 0 && 2 + hidden > here.processors;
     let mut text = format!(
         "# Written by tidings lab characterize.\nname = \"characterize{}\"\nlimit_s = {}.0\n\
-         on_failure = \"go-on\"\n\n",
+         on_failure = \"go-on\"\nrounds = {rounds}\n\n",
         match (here.quick, &here.gossip) {
             (false, None) => "",
             (true, None) => "-quick",
@@ -174,15 +181,12 @@ fn program(
         let every = ranks[0] / HIDDEN + 1;
         format!("gossip = {{ every = {every}, options = {} }}\n", string(&own.options))
     });
-    let runs: Vec<String> = (1..=extent.runs).map(|run| run.to_string()).collect();
     let _ = write!(
         text,
-        "[[programs]]\nname = {}\nmachines = [{}]\nnodes = {ranks:?}\ncommand = [{}]\n{gossip}\
-         [[programs.grids]]\nrun = [{}]\n\n",
+        "[[programs]]\nname = {}\nmachines = [{}]\nnodes = {ranks:?}\ncommand = [{}]\n{gossip}\n",
         string(name),
         string(machine),
-        words.join(", "),
-        runs.join(", ")
+        words.join(", ")
     );
 }
 

@@ -82,6 +82,12 @@ pub struct Places {
     pub node_of: Vec<f64>,
     /// The lengths of the torus that nodes are, if they are one.
     pub torus: Option<Vec<f64>>,
+    /// The lengths of the mesh that nodes are, if they are one.
+    pub mesh: Option<Vec<f64>>,
+    /// What the network of a model is, if it is neither.
+    pub network: Option<String>,
+    /// The counts that it is made of.
+    pub shape: Option<Vec<f64>>,
     /// Why ranks are not where they were to be.
     pub misplaced: Option<String>,
 }
@@ -98,6 +104,17 @@ pub struct Prediction {
     /// How long the link that takes longest needs for one byte of each of its messages, if the
     /// rates of links are known.
     pub busiest_s_a_byte: Option<f64>,
+}
+
+impl Places {
+    /// What the network is and the counts that it is made of, if that is known.
+    pub fn network(&self) -> Option<(&str, Vec<u32>)> {
+        let whole = |counts: &Vec<f64>| counts.iter().map(|own| *own as u32).collect();
+        let named = [("torus", &self.torus), ("mesh", &self.mesh)];
+        let named = named.into_iter().find_map(|(kind, own)| Some((kind, own.as_ref()?)));
+        let other = || Some((self.network.as_deref()?, self.shape.as_ref()?));
+        named.or_else(other).map(|(kind, counts)| (kind, whole(counts)))
+    }
 }
 
 impl Row {

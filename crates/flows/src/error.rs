@@ -13,6 +13,12 @@ pub enum FlowsError {
         /// What to write instead.
         remedy: &'static str,
     },
+    /// Links cannot have these rates.
+    #[error("{count} rates of links: write one, or three for links along X, Y and Z of a torus")]
+    Rates {
+        /// How many were given.
+        count: usize,
+    },
     /// More than fits into bounded memory.
     #[error("{what}: {count}, and {most} is the most")]
     TooMany {

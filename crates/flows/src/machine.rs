@@ -8,7 +8,7 @@
 use crate::engine::Way;
 use crate::error::FlowsError;
 use crate::links::Step;
-use crate::shape::Shape;
+use crate::shape::{AXES, Shape, Torus};
 
 /// The most processes of a machine.
 pub const MOST_PROCESSES: u64 = 1 << 20;
@@ -40,6 +40,8 @@ pub enum Inside {
 pub struct Figures {
     /// Bytes a second of a link, each way.
     pub link_bytes_per_s: f64,
+    /// What a link along X, Y and Z of a torus passes, as a part of that.
+    pub axes: [f64; AXES],
     /// Latency of a link, in seconds.
     pub hop_s: f64,
     /// Bytes a second that a node can send, and that it can receive; infinite without a bound.
@@ -73,6 +75,7 @@ impl Figures {
         let on_torus_s = 2.6e-6 / 47.0;
         let figures = Self {
             link_bytes_per_s: link,
+            axes: [1.0; AXES],
             hop_s: on_torus_s,
             engines_bytes_per_s: [f64::INFINITY; 2],
             inside_bytes_per_s: 20e9,
@@ -137,7 +140,12 @@ impl Machine {
         if count > MOST_PROCESSES {
             return Err(FlowsError::TooMany { what: "processes", count, most: MOST_PROCESSES });
         }
-        let widths = shape.widths();
+        let mut widths = shape.widths();
+        if shape.torus().is_some() {
+            for (link, width) in widths.iter_mut().enumerate() {
+                *width *= figures.axes[Torus::axis_of(link as u32)];
+            }
+        }
         Ok(Self { shape, cores: cores.max(1), figures, widths })
     }
 
@@ -193,6 +201,15 @@ impl Machine {
         all
     }
 
+    /// How long the link that takes longest needs for a byte of each of its messages, if links have
+    /// so many, in seconds.
+    pub fn busiest_s_a_byte(&self, loads: &[u32]) -> f64 {
+        let byte_s = |(load, width): (&u32, &f64)| {
+            f64::from(*load) / (width * self.figures.link_bytes_per_s)
+        };
+        loads.iter().zip(&self.widths).map(byte_s).fold(0.0, f64::max)
+    }
+
     /// Whether nodes have engines that bound what they send or receive.
     fn has_engines(&self) -> bool {
         self.figures.engines_bytes_per_s.iter().any(|own| own.is_finite())
@@ -242,7 +259,6 @@ impl Machine {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::shape::Torus;
 
     /// BlueGene/P's figures on a torus: Balaji et al. (2009), sections 2.1 and 3.1.
     pub(crate) fn bluegene_p(lengths: &[u32], cores: u32) -> Machine {
@@ -267,6 +283,18 @@ pub(crate) mod tests {
         machine.figures.sharing = Sharing::ByLatency;
         let weights = [1, 3].map(|to| machine.path(0, to).weight);
         assert!((weights[0] / weights[1] - 3.0).abs() < 1e-9, "{weights:?}");
+    }
+
+    #[test]
+    fn links_along_an_axis_may_be_slower() {
+        let machine = bluegene_p(&[3, 3, 3], 1);
+        let figures = Figures { axes: [1.0, 0.5, 0.25], ..machine.figures };
+        let machine = Machine::new(machine.shape, 1, figures).expect("a machine");
+        let capacities = machine.capacities();
+        let of = |to| capacities[machine.path(0, to).links[0] as usize];
+        for (to, bytes_per_s) in [(1, 425e6), (3, 212.5e6), (9, 106.25e6)] {
+            assert!((of(to) / bytes_per_s - 1.0).abs() < 1e-12, "{to}: {}", of(to));
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! 707, 2004). Of orders that are the same on a machine, the first by its letters stands.
 
 use crate::machine::Machine;
-use crate::shape::{AXES, Torus};
+use crate::shape::{AXES, Shape, Torus};
 
 const LETTERS: [char; AXES + 1] = ['X', 'Y', 'Z', 'T'];
 
@@ -21,9 +21,39 @@ pub struct Order {
     axes: Option<[usize; AXES + 1]>,
 }
 
-/// All orders that differ on a machine.
-pub fn orders(machine: &Machine) -> Vec<Order> {
-    let lengths = lengths(machine);
+/// Where processes are: the lengths of X, Y, Z and T. Processes fill node after node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Places {
+    lengths: [u32; AXES + 1],
+}
+
+impl Places {
+    /// So many nodes with so many processes each; nodes of what is no torus or mesh are a row.
+    pub fn new(shape: Option<&Shape>, nodes: u32, cores: u32) -> Self {
+        let torus = shape.and_then(Shape::torus);
+        let [x, y, z] = torus.map_or([nodes, 1, 1], Torus::lengths);
+        Self { lengths: [x, y, z, cores] }
+    }
+
+    /// Those of a machine.
+    pub fn of(machine: &Machine) -> Self {
+        Self::new(Some(machine.shape()), machine.nodes(), machine.cores())
+    }
+
+    fn nodes(self) -> u32 {
+        self.lengths[..AXES].iter().product()
+    }
+
+    fn place(self, process: u32) -> [u32; AXES + 1] {
+        let [x, y, _, cores] = self.lengths;
+        let node = process / cores;
+        [node % x, node / x % y, node / (x * y), process % cores]
+    }
+}
+
+/// All orders that differ.
+pub fn orders(places: Places) -> Vec<Order> {
+    let lengths = places.lengths;
     let mut seen: Vec<String> = Vec::new();
     let mut orders = Vec::new();
     for axes in permutations() {
@@ -35,19 +65,19 @@ pub fn orders(machine: &Machine) -> Vec<Order> {
             seen.push(effective);
         }
     }
-    if machine.nodes() > 2 {
+    if places.nodes() > 2 {
         orders.push(Order { name: HILBERT.to_owned(), axes: None });
     }
     orders
 }
 
 impl Order {
-    /// The node of each rank.
-    pub fn nodes(&self, machine: &Machine) -> Vec<u32> {
-        let lengths = lengths(machine);
+    /// The process that is each rank.
+    pub fn processes(&self, places: Places) -> Vec<u32> {
+        let lengths = places.lengths;
         let bits = (1..32).find(|bits| lengths[..AXES].iter().all(|own| *own <= 1 << bits));
         let number = |process: &u32| -> u64 {
-            let at = place(machine, lengths, *process);
+            let at = places.place(*process);
             if let Some(axes) = self.axes {
                 axes.iter().rev().fold(0, |number, &axis| {
                     number * u64::from(lengths[axis]) + u64::from(at[axis])
@@ -57,22 +87,16 @@ impl Order {
                 along * u64::from(lengths[AXES]) + u64::from(at[AXES])
             }
         };
-        let mut processes: Vec<u32> = (0..machine.processes()).collect();
+        let mut processes: Vec<u32> = (0..places.nodes() * lengths[AXES]).collect();
         processes.sort_by_cached_key(number);
+        processes
+    }
+
+    /// The node of each rank.
+    pub fn nodes(&self, machine: &Machine) -> Vec<u32> {
+        let processes = self.processes(Places::of(machine));
         processes.into_iter().map(|process| machine.node_of(process)).collect()
     }
-}
-
-/// The lengths of X, Y, Z and T; nodes of what is no torus are a row.
-fn lengths(machine: &Machine) -> [u32; AXES + 1] {
-    let [x, y, z] = machine.shape().torus().map_or([machine.nodes(), 1, 1], Torus::lengths);
-    [x, y, z, machine.cores()]
-}
-
-fn place(machine: &Machine, lengths: [u32; AXES + 1], process: u32) -> [u32; AXES + 1] {
-    let node = machine.node_of(process);
-    let [x, y, _, cores] = lengths;
-    [node % x, node / x % y, node / (x * y), process % cores]
 }
 
 /// All orders of the axes, by their letters as they stand in [`LETTERS`].
@@ -98,7 +122,7 @@ fn permutations() -> Vec<[usize; AXES + 1]> {
 
 /// The number of a place along a Hilbert curve with so many bits a coordinate, from 1 to 21
 /// (Skilling, AIP Conference Proceedings 707, 2004).
-pub fn hilbert(mut at: [u32; AXES], bits: u32) -> u64 {
+fn hilbert(mut at: [u32; AXES], bits: u32) -> u64 {
     let top = 1_u32 << (bits - 1);
     let mut bit = top;
     while bit > 1 {
@@ -140,9 +164,9 @@ mod tests {
 
     #[test]
     fn there_are_24_orders_and_hilberts_and_fewer_where_axes_have_one_place() {
-        assert_eq!(orders(&bluegene_p(&[4, 4, 2], 2)).len(), 25);
-        let names: Vec<String> =
-            orders(&bluegene_p(&[8, 1, 1], 2)).into_iter().map(|own| own.name).collect();
+        let of = |lengths: &[u32]| orders(Places::of(&bluegene_p(lengths, 2)));
+        assert_eq!(of(&[4, 4, 2]).len(), 25);
+        let names: Vec<String> = of(&[8, 1, 1]).into_iter().map(|own| own.name).collect();
         assert_eq!(names, ["XYZT", "YZTX", "Hilbert"]);
     }
 
@@ -150,7 +174,7 @@ mod tests {
     fn the_first_axis_changes_fastest() {
         let machine = bluegene_p(&[4, 2, 2], 2);
         let of = |name: &str| {
-            let all = orders(&machine);
+            let all = orders(Places::of(&machine));
             let own = all.iter().find(|order| order.name == name).expect("it differs");
             own.nodes(&machine)
         };
@@ -162,7 +186,7 @@ mod tests {
     #[test]
     fn along_hilberts_curve_each_node_is_next_to_the_one_before() {
         let machine = bluegene_p(&[4, 4, 4], 1);
-        let all = orders(&machine);
+        let all = orders(Places::of(&machine));
         let nodes = all.last().expect("Hilbert's").nodes(&machine);
         let hops = |pair: &[u32]| machine.path(pair[0], pair[1]).hops;
         assert!(nodes.windows(2).all(|pair| hops(pair) == 1), "{nodes:?}");

@@ -45,6 +45,19 @@ pub enum AdviceError {
         /// The tests that measure it.
         test: &'static str,
     },
+    /// The network that was named has other nodes.
+    #[error(
+        "the {kind} of --shape has {given} nodes, but the characterisation {nodes}: write the shape of \
+         the machine that was measured"
+    )]
+    Network {
+        /// What kind of network it is.
+        kind: &'static str,
+        /// Nodes of the network.
+        given: u32,
+        /// Nodes that were measured.
+        nodes: usize,
+    },
     /// A series has several machines that are not one.
     #[error("the characterisation has several machines: choose one with --machine: {0}")]
     SeveralMachines(String),

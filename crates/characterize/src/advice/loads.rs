@@ -1,8 +1,9 @@
 //! Loads: what the messages of a pattern do to links and nodes, if ranks are placed so.
 
+use tidings_flows::shape::Shape;
+
 use super::machine::Machine;
 use super::pattern::Pattern;
-use super::torus::Torus;
 
 /// What passes through something in an exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -23,7 +24,8 @@ impl Load {
 /// What an exchange does.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Loads {
-    /// Of each link of a torus, as it numbers them; none if the network is not known.
+    /// Of each link, as its network numbers them, what passes it beside what a plain link passes;
+    /// none if the network is not known.
     pub links: Vec<Load>,
     /// What each node sends to others.
     pub out: Vec<Load>,
@@ -32,7 +34,7 @@ pub struct Loads {
     /// What stays inside each node.
     pub inside: Vec<Load>,
     /// The most hops of a message; 1 between nodes of a network that is not known.
-    pub farthest: usize,
+    pub farthest: u32,
     /// Hops of all messages.
     pub hops: f64,
 }
@@ -42,8 +44,9 @@ impl Loads {
     pub fn of(machine: &Machine, pattern: &Pattern, slots: &[u32]) -> Self {
         let nodes = machine.nodes.len();
         let none = vec![Load::default(); nodes];
+        let widths = machine.network.as_ref().map_or(Vec::new(), Shape::widths);
         let mut loads = Self {
-            links: vec![Load::default(); machine.torus.as_ref().map_or(0, Torus::links)],
+            links: vec![Load::default(); widths.len()],
             out: none.clone(),
             into: none.clone(),
             inside: none,
@@ -58,15 +61,19 @@ impl Loads {
             }
             loads.out[from].add(message.weight);
             loads.into[to].add(message.weight);
-            let mut hops = 0;
-            if let Some(torus) = &machine.torus {
-                torus.for_each_link(from, to, |link| {
-                    loads.links[link].add(message.weight);
-                    hops += 1;
-                });
+            let mut hops = 1;
+            if let Some(shape) = &machine.network {
+                let route = shape.route(from as u32, to as u32);
+                hops = route.len() as u32;
+                for link in route {
+                    loads.links[link as usize].add(message.weight);
+                }
             }
-            loads.farthest = loads.farthest.max(hops.max(1));
-            loads.hops += hops.max(1) as f64;
+            loads.farthest = loads.farthest.max(hops);
+            loads.hops += f64::from(hops);
+        }
+        for (load, width) in loads.links.iter_mut().zip(widths) {
+            load.weight /= width;
         }
         loads
     }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use tidings_experiment::series::{Record, Series};
+use tidings_flows::shape::Shape;
 
 use super::costs::Costs;
 use super::error::AdviceError;
-use super::torus::{DIMENSIONS, Torus};
 use crate::point::{Characterisation, characterisation};
 use crate::row::{Places, Row};
 
@@ -20,7 +20,7 @@ pub struct Machine {
     /// Ranks on each node.
     pub each: u32,
     /// The network, if its shape is known.
-    pub torus: Option<Torus>,
+    pub network: Option<Shape>,
     /// What messages cost.
     pub costs: Costs,
 }
@@ -68,22 +68,25 @@ impl Machine {
                 *count += 1;
             }
         }
-        let lengths = places.torus.as_deref().and_then(|lengths| {
-            let mut all = [1; DIMENSIONS];
-            (lengths.len() == DIMENSIONS).then(|| {
-                for (into, length) in all.iter_mut().zip(lengths) {
-                    *into = *length as usize;
-                }
-                all
-            })
-        });
         Ok(Self {
             name: name.to_owned(),
             each: ranks_of.iter().copied().max().unwrap_or(1).max(1),
-            torus: lengths.and_then(|lengths| Torus::new(lengths, nodes.len())),
+            network: network(places, nodes.len()),
             costs: Costs::of(&all.points, nodes.len())?,
             nodes,
         })
+    }
+
+    /// The same machine with another network.
+    ///
+    /// # Errors
+    /// [`AdviceError::Network`] if that has not as many nodes.
+    pub fn with_network(self, shape: Shape) -> Result<Self, AdviceError> {
+        let (given, nodes) = (shape.nodes(), self.nodes.len());
+        if given as usize != nodes {
+            return Err(AdviceError::Network { kind: shape.kind(), given, nodes });
+        }
+        Ok(Self { network: Some(shape), ..self })
     }
 
     /// Places for ranks: on each node as many as were measured.
@@ -95,6 +98,13 @@ impl Machine {
     pub fn node_of(&self, slot: usize) -> usize {
         slot / self.each as usize
     }
+}
+
+/// The network that a row names, if it has as many nodes.
+fn network(places: &Places, nodes: usize) -> Option<Shape> {
+    let (kind, counts) = places.network()?;
+    let shape = Shape::of_kind(kind, &counts)?.ok()?;
+    (shape.nodes() as usize == nodes).then_some(shape)
 }
 
 /// The machines of this name, or all that are the same.
@@ -118,7 +128,10 @@ fn chosen<'a>(
         found.is_some_and(|machine| machine.backend.is_here())
     };
     let alike = |(name, other): (&&str, &Places)| {
-        other.names == own.names && other.torus == own.torus && is_here(name) && is_here(first)
+        other.names == own.names
+            && other.network() == own.network()
+            && is_here(name)
+            && is_here(first)
     };
     if places.len() > 1 && !places.iter().all(alike) {
         return Err(AdviceError::SeveralMachines(known()));

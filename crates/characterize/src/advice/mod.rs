@@ -1,9 +1,9 @@
 //! Advice: where to place the ranks of an application, by what a machine was measured to do.
 //!
 //! [`Machine`] is what a characterisation says of a machine, [`Pattern`] which ranks exchange
-//! messages. A placement is judged by its `loads` and a `prediction` of its time; `search`
-//! finds one, among the nodes that `presence` leaves. [`Advice`] is what is said of it, and
-//! `files` has launchers do it.
+//! messages; shapes of networks, routes and orders are those of `tidings-flows`. A placement is
+//! judged by its `loads` and a `prediction` of its time; `search` finds one, among the nodes that
+//! `presence` leaves. [`Advice`] is what is said of it, and `files` has launchers do it.
 //!
 //! Invariants: no place has two ranks; no node has more ranks than were measured on it; the same
 //! input gives the same advice; the advised placement is never predicted to be slower than the
@@ -19,9 +19,9 @@ mod pattern;
 mod prediction;
 mod presence;
 mod search;
-mod torus;
 
 use serde::Serialize;
+use tidings_flows::shape::Shape;
 
 pub use self::costs::Costs;
 pub use self::error::AdviceError;
@@ -31,7 +31,6 @@ pub use self::machine::Machine;
 pub use self::pattern::{Message, Pattern};
 pub use self::prediction::exchange_s;
 pub use self::presence::{Noted, Presence, Seen};
-pub use self::torus::Torus;
 
 use self::search::Search;
 
@@ -50,7 +49,11 @@ pub struct Advice {
     /// Ranks on each.
     pub ranks_per_node: u32,
     /// The lengths of a torus, if the network is one.
-    pub torus: Option<[usize; 3]>,
+    pub torus: Option<Vec<u32>>,
+    /// What the network is, if that is known: `torus`, `mesh`, `fat-tree` or `dragonfly`.
+    pub network: Option<&'static str>,
+    /// The counts that it is made of.
+    pub shape: Option<Vec<u32>>,
     /// Ranks of the application.
     pub ranks: usize,
     /// What messages cost there.
@@ -88,7 +91,7 @@ pub struct Stress {
     /// Mean over messages, those inside a node included.
     pub hops_a_message: f64,
     /// The most hops of a message.
-    pub farthest_hops: usize,
+    pub farthest_hops: u32,
     /// What the busiest link carries, in sizes of a message; the busiest node, if the network is
     /// not known.
     pub messages_of_the_busiest_link: f64,
@@ -149,12 +152,15 @@ pub fn advise(
     let [default, advised] = loads.map(|loads| stress(&loads, pattern));
     let node = |slot: &u32| machine.node_of(*slot as usize);
     let is_used = |own: usize| found.slots.iter().any(|slot| node(slot) == own);
+    let network = machine.network.as_ref();
     let advice = Advice {
         schema: SCHEMA,
         machine: machine.name.clone(),
         nodes: machine.nodes.len(),
         ranks_per_node: machine.each,
-        torus: machine.torus.map(|torus| torus.lengths()),
+        torus: network.filter(|own| own.kind() == "torus").map(Shape::counts),
+        network: network.map(Shape::kind),
+        shape: network.map(Shape::counts),
         ranks: pattern.ranks,
         costs: machine.costs.clone(),
         order: found.order.clone(),
@@ -205,6 +211,28 @@ mod tests {
         let refused =
             advise(&machine, &Pattern::of_grid("33x1", false).expect("a grid"), &[1.0], &[]);
         assert!(refused.expect_err("32 places").to_string().contains("16 nodes with 2 ranks each"));
+    }
+
+    /// Sixteen nodes in a tree of four switches: partners come below one switch, so that none of
+    /// their messages goes up.
+    #[test]
+    fn on_a_fat_tree_partners_come_below_one_switch() {
+        let tree = Shape::of_kind("fat-tree", &[4, 4]).expect("a kind").expect("a tree");
+        let torus = machine([4, 4, 1], 1);
+        let refused = torus
+            .clone()
+            .with_network(Shape::of_kind("fat-tree", &[4, 8]).expect("a kind").expect("a tree"));
+        assert!(refused.expect_err("32 nodes").to_string().contains("has 32 nodes"));
+        let machine = torus.with_network(tree).expect("16 nodes");
+        let pairs: Vec<String> = (0..8).map(|rank| format!("{rank} {}\n", rank + 8)).collect();
+        let pattern = Pattern::of_text(&pairs.concat(), "f").expect("pairs");
+        let (advice, _) = advise(&machine, &pattern, &[1e6], &[]).expect("room");
+        assert_eq!(
+            (advice.network, advice.shape.as_deref()),
+            (Some("fat-tree"), Some(&[4, 4][..]))
+        );
+        assert_eq!((advice.torus, advice.default.farthest_hops), (None, 4));
+        assert_eq!(advice.advised.farthest_hops, 2, "{:?}", advice.placement);
     }
 
     #[test]

@@ -1,21 +1,21 @@
 //! Orders: in which order places on a machine are filled, and ranks taken.
 //!
-//! Places are sorted by X, Y, Z and T (which of its node's places) in all 24 orders of these four,
-//! as the paper's mappings (XYZT: X changes fastest), and along a Hilbert curve. Ranks are taken by
-//! their number; those of a grid also tile by tile, so that a node has a tile; those of any other
-//! pattern by who exchanges with whom.
+//! Places are taken in the orders of `tidings-flows`: by X, Y, Z and T (which of its node's places)
+//! in all 24 orders of these four, as the paper's mappings (XYZT: X changes fastest), and along a
+//! Hilbert curve. Ranks are taken by their number; those of a grid also tile by tile, so that a node
+//! has a tile; those of any other pattern by who exchanges with whom.
 
 use std::collections::VecDeque;
 
-use tidings_flows::order::hilbert;
+use tidings_flows::order::{Places, orders};
 
 use super::machine::Machine;
 use super::pattern::Pattern;
-use super::torus::DIMENSIONS;
 
 /// More ranks than this are not taken in every kind of tile.
 const MANY: usize = 4_096;
-const LETTERS: [char; DIMENSIONS + 1] = ['X', 'Y', 'Z', 'T'];
+/// How launchers fill nodes by default, one after the other.
+const FILLING: &str = "TXYZ";
 
 /// An order with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,59 +28,21 @@ pub(super) struct Order {
 
 /// All orders of a machine's places, each once: how launchers fill nodes by default comes first.
 pub(super) fn of_places(machine: &Machine) -> Vec<Order> {
-    let axes = permutations();
-    let mut orders: Vec<Order> = Vec::new();
-    // Of orders that are the same, the first has the name: TXYZ fills node after node.
-    let filling = [DIMENSIONS, 0, 1, 2];
-    for axes in std::iter::once(filling).chain(axes) {
-        let key = |slot: u32| {
-            let at = coordinates(machine, slot);
-            let mut key = axes.map(|axis| at[axis]);
-            key.reverse();
-            key.map(|own| own as u64).to_vec()
-        };
-        let name: String = axes.iter().map(|&axis| LETTERS[axis]).collect();
-        add(&mut orders, name, sorted(machine, key));
+    let places = Places::new(machine.network.as_ref(), machine.nodes.len() as u32, machine.each);
+    let filling = (0..machine.slots() as u32).collect();
+    let mut all = vec![Order { name: FILLING.to_owned(), sequence: filling }];
+    // Of orders that are the same, the first has the name.
+    for order in orders(places) {
+        let sequence = order.processes(places);
+        add(&mut all, order.name, sequence);
     }
-    let lengths = machine.torus.map_or([machine.nodes.len(), 1, 1], |torus| torus.lengths());
-    let longest = lengths.into_iter().max().unwrap_or(1);
-    let bits = usize::BITS - (longest.max(2) - 1).leading_zeros();
-    let key = |slot: u32| {
-        let [x, y, z, t] = coordinates(machine, slot);
-        vec![hilbert([x, y, z].map(|own| own as u32), bits), t as u64]
-    };
-    add(&mut orders, "Hilbert".to_owned(), sorted(machine, key));
-    orders
+    all
 }
 
 fn add(orders: &mut Vec<Order>, name: String, sequence: Vec<u32>) {
     if orders.iter().all(|own| own.sequence != sequence) {
         orders.push(Order { name, sequence });
     }
-}
-
-fn sorted(machine: &Machine, key: impl Fn(u32) -> Vec<u64>) -> Vec<u32> {
-    let mut slots: Vec<u32> = (0..machine.slots() as u32).collect();
-    slots.sort_by_cached_key(|slot| key(*slot));
-    slots
-}
-
-/// X, Y, Z and T of a place.
-fn coordinates(machine: &Machine, slot: u32) -> [usize; DIMENSIONS + 1] {
-    let node = machine.node_of(slot as usize);
-    let [x, y, z] = machine.torus.map_or([node, 0, 0], |torus| torus.coordinates(node));
-    [x, y, z, slot as usize % machine.each as usize]
-}
-
-fn permutations() -> Vec<[usize; DIMENSIONS + 1]> {
-    let mut all = Vec::new();
-    for code in 0..256_usize {
-        let axes = [code >> 6, code >> 4 & 3, code >> 2 & 3, code & 3];
-        if (0..axes.len()).all(|axis| axes.contains(&axis)) {
-            all.push(axes);
-        }
-    }
-    all
 }
 
 /// Orders of a pattern's ranks: by their number first.
@@ -161,16 +123,17 @@ fn by_partners(pattern: &Pattern) -> Vec<u32> {
 pub(crate) mod tests {
     use super::super::costs::Costs;
     use super::super::costs::tests::{points, torus_rows};
-    use super::super::torus::Torus;
+    use tidings_flows::shape::{Shape, Torus};
+
     use super::*;
 
-    pub(crate) fn machine(lengths: [usize; 3], each: u32) -> Machine {
-        let nodes = lengths.iter().product();
+    pub(crate) fn machine(lengths: [u32; 3], each: u32) -> Machine {
+        let nodes = lengths.iter().product::<u32>() as usize;
         Machine {
             name: "torus".to_owned(),
             nodes: (0..nodes).map(|node| format!("n{node}")).collect(),
             each,
-            torus: Torus::new(lengths, nodes),
+            network: Some(Shape::Torus(Torus::new(&lengths).expect("a torus"))),
             costs: Costs::of(&points(&torus_rows()), nodes).expect("all is there"),
         }
     }
@@ -190,20 +153,6 @@ pub(crate) mod tests {
         assert_eq!(zyxt.sequence[..4], [0, 16, 32, 8], "Z changes fastest, then Y");
         assert!(orders.iter().all(|own| is_whole(&own.sequence, 48)));
         assert_eq!(of_places(&machine([3, 1, 1], 1)).len(), 1, "a row has one order");
-    }
-
-    #[test]
-    fn neighbours_on_a_hilbert_curve_are_neighbours_in_space() {
-        let mut places: Vec<(u64, [u32; 3])> = Vec::new();
-        for code in 0..512 {
-            let at = [code & 7, code >> 3 & 7, code >> 6];
-            places.push((hilbert(at, 3), at));
-        }
-        places.sort_unstable();
-        for (number, pair) in places.windows(2).enumerate() {
-            let apart: u32 = (0..3).map(|axis| pair[0].1[axis].abs_diff(pair[1].1[axis])).sum();
-            assert_eq!((pair[0].0, apart), (number as u64, 1), "{pair:?}");
-        }
     }
 
     #[test]

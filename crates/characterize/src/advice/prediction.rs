@@ -4,69 +4,62 @@
 //! or what a node sends, receives or copies), and one latency of the farthest message later. A link
 //! that others use at this moment has only the rest of its bandwidth for us.
 
-use super::costs::Costs;
 use super::loads::{Load, Loads};
-use super::torus::Torus;
+use super::machine::Machine;
 
 /// No link is taken to be fuller than this: something always gets through.
 const LEAST_FREE: f64 = 0.05;
 
 /// Seconds of an exchange whose messages have so many bytes. Of each node's bandwidth the share in
 /// `free` is ours; all of it where there is none.
-pub fn exchange_s(costs: &Costs, loads: &Loads, free: &[f64], bytes: f64) -> f64 {
+pub fn exchange_s(machine: &Machine, loads: &Loads, free: &[f64], bytes: f64) -> f64 {
+    let costs = &machine.costs;
     let free = |node: usize| free.get(node).copied().unwrap_or(1.0).clamp(LEAST_FREE, 1.0);
-    let longest = |loads: &[Load], rate: f64, node_of: fn(usize) -> usize, sharing: f64| {
+    let longest = |loads: &[Load], rate: f64, free: &dyn Fn(usize) -> f64, sharing: f64| {
         let own = loads.iter().enumerate().map(|(at, load)| {
             let shared = if load.messages > 1 { sharing } else { 1.0 };
-            load.weight * bytes * shared / (rate * free(node_of(at)))
+            load.weight * bytes * shared / (rate * free(at))
         });
         own.fold(0.0, f64::max)
     };
-    let same = |at: usize| at;
-    let links = if loads.links.is_empty() {
+    let of_nodes = |loads: &[Load], rate: f64, sharing: f64| longest(loads, rate, &free, sharing);
+    let links = match &machine.network {
         // A node of a network that is not known has one link in each direction.
-        let out = longest(&loads.out, costs.out_bytes_per_s, same, costs.sharing);
-        out.max(longest(&loads.into, costs.in_bytes_per_s, same, costs.sharing))
-    } else {
-        longest(&loads.links, costs.link_bytes_per_s, Torus::begin_of, costs.sharing)
+        None => {
+            let out = of_nodes(&loads.out, costs.out_bytes_per_s, costs.sharing);
+            out.max(of_nodes(&loads.into, costs.in_bytes_per_s, costs.sharing))
+        }
+        // What others send from a node is known; what passes through a switch is not.
+        Some(shape) => {
+            let begin = |link: usize| shape.begin_of(link as u32);
+            let free = |link: usize| begin(link).map_or(1.0, |node| free(node as usize));
+            longest(&loads.links, costs.link_bytes_per_s, &free, costs.sharing)
+        }
     };
-    let out = longest(&loads.out, costs.out_bytes_per_s, same, 1.0);
-    let into = longest(&loads.into, costs.in_bytes_per_s, same, 1.0);
+    let out = of_nodes(&loads.out, costs.out_bytes_per_s, 1.0);
+    let into = of_nodes(&loads.into, costs.in_bytes_per_s, 1.0);
     let inside = loads.inside.iter().map(|load| load.weight * bytes / costs.inside_bytes_per_s);
     let inside = inside.fold(0.0, f64::max);
     let latency_s = match loads.farthest {
         0 => costs.inside_latency_s,
-        hops => costs.latency_s + costs.hop_s * (hops - 1) as f64,
+        hops => costs.latency_s + costs.hop_s * f64::from(hops - 1),
     };
     latency_s + links.max(out).max(into).max(inside)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::costs::tests::{points, torus_rows};
-    use super::super::machine::Machine;
+    use super::super::orders::tests::machine;
     use super::super::pattern::Pattern;
     use super::*;
 
-    /// A ring of six nodes with one rank each.
-    fn ring() -> Machine {
-        Machine {
-            name: "ring".to_owned(),
-            nodes: (0..6).map(|node| format!("n{node}")).collect(),
-            each: 1,
-            torus: Torus::new([6, 1, 1], 6),
-            costs: Costs::of(&points(&torus_rows()), 6).expect("all is there"),
-        }
-    }
-
     #[test]
     fn a_shared_link_and_a_busy_node_take_longer_and_small_messages_cost_their_hops() {
-        let machine = ring();
-        let costs = &machine.costs;
+        let machine = machine([6, 1, 1], 1);
         let pattern = |text: &str| Pattern::of_text(text, "f").expect("a pattern");
         let time = |text: &str, slots: &[u32], bytes: f64, free: &[f64]| {
             let loads = Loads::of(&machine, &pattern(text), slots);
-            exchange_s(costs, &loads, free, bytes)
+            exchange_s(&machine, &loads, free, bytes)
         };
         let near = |value: f64, wanted: f64| (value / wanted - 1.0).abs() < 0.03;
         let place = [0, 1, 2, 3];
@@ -84,7 +77,7 @@ mod tests {
 
     #[test]
     fn loads_are_those_of_the_links_that_messages_take() {
-        let machine = ring();
+        let machine = machine([6, 1, 1], 1);
         let pattern = Pattern::of_text("0 3 2\n1 2", "f").expect("a pattern");
         let loads = Loads::of(&machine, &pattern, &[0, 1, 2, 3]);
         assert_eq!((loads.busiest(), loads.farthest, loads.hops), (3.0, 3, 4.0));

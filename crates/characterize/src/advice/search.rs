@@ -55,7 +55,7 @@ impl Search<'_> {
 
     /// Seconds of an exchange for each size.
     pub(super) fn times_s(&self, loads: &Loads) -> Vec<f64> {
-        let time = |bytes: &f64| exchange_s(&self.machine.costs, loads, self.free, *bytes);
+        let time = |bytes: &f64| exchange_s(self.machine, loads, self.free, *bytes);
         self.sizes.iter().map(time).collect()
     }
 
@@ -107,15 +107,15 @@ impl Search<'_> {
 
     /// The most links that a message may take.
     fn farthest(&self) -> usize {
-        self.machine.torus.map_or(1, |torus| torus.lengths().iter().map(|own| own / 2 + 1).sum())
+        self.machine.network.as_ref().map_or(1, |shape| shape.worst_hops().max(1) as usize)
     }
 
     /// Hops of a message between two places, of which those inside a node have less than none.
     fn distance(&self, one: u32, other: u32) -> f64 {
         let [from, to] = [one, other].map(|slot| self.machine.node_of(slot as usize));
-        match &self.machine.torus {
+        match &self.machine.network {
             _ if from == to => -INSIDE,
-            Some(torus) => torus.hops(from, to) as f64,
+            Some(shape) => f64::from(shape.hops(from as u32, to as u32)),
             None => 1.0,
         }
     }

@@ -19,6 +19,7 @@ use tidings_nodes::filter::Filter;
 use tidings_nodes::units::{Unit, size_bytes};
 
 use super::characterize;
+use super::network::Network;
 use crate::Failure;
 use crate::output::{self, Agent};
 use crate::table::{Align, render};
@@ -54,6 +55,13 @@ pub(super) struct Options {
     /// The machine of the series [default: the one there is]
     #[arg(long, value_name = "NAME")]
     machine: Option<String>,
+    /// The network of the machine, if the characterisation does not say it
+    #[arg(long, value_name = "NETWORK", requires = "shape")]
+    network: Option<Network>,
+    /// Lengths of rings or rows; ports down of each level; groups, chassis, routers and nodes a
+    /// router
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', requires = "network")]
+    shape: Vec<u32>,
     /// Avoid nodes that are busy or gone at this moment, as the board of the running agent says
     #[arg(long)]
     now: bool,
@@ -87,6 +95,10 @@ pub(super) fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     let pattern = pattern(options)?;
     let (series, records) = characterize::stored(&options.folder)?;
     let machine = Machine::of(&series, &records, options.machine.as_deref())?;
+    let machine = match options.network {
+        Some(network) => machine.with_network(network.shape(&options.shape)?)?,
+        None => machine,
+    };
     let seen = if options.now { now(agent, options, &machine)? } else { Vec::new() };
     let (advice, slots) = advice::advise(&machine, &pattern, sizes, &seen)?;
     if let Some(folder) = &options.output {

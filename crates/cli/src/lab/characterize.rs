@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::{Map, json};
-use tidings_characterize::comparison::{self, Difference};
+use tidings_characterize::comparison::{self, Difference, Sessions};
 use tidings_characterize::figure::{Figure, figures};
 use tidings_characterize::plan::{self, Gossip, Here};
 use tidings_characterize::point::{Characterisation, characterisation};
@@ -262,7 +262,8 @@ pub(super) fn table(folder: &Path, json: bool) -> Result<(), Failure> {
 
 /// Compares two results.
 pub(super) fn compare(first: &Path, second: &Path, json: bool) -> Result<(), Failure> {
-    let differences = comparison::compare(&read(first)?.points, &read(second)?.points)?;
+    let [one, other] = [read(first)?, read(second)?];
+    let differences = comparison::compare(&one.points, &other.points, Sessions::Apart)?;
     if json {
         output::print_json(&differences)?;
     } else {
@@ -285,6 +286,7 @@ fn compared(differences: &[Difference]) -> String {
             own.variant.clone(),
             format!("{}/{}", own.runs[0], own.runs[1]),
             change,
+            percent(own.floor),
             p,
             verdict,
         ]
@@ -296,6 +298,7 @@ fn compared(differences: &[Difference]) -> String {
         ("variant", Align::Left),
         ("runs", Align::Right),
         ("longer, %", Align::Right),
+        ("floor, %", Align::Right),
         ("p", Align::Right),
         ("verdict", Align::Left),
     ];

@@ -5,12 +5,14 @@
 //! characterize` runs it as it runs that program. The model is a crate of its own
 //! (`tidings-flows`).
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::{Value, json};
+use tidings_flows::error::FlowsError;
 use tidings_flows::machine::{Figures, Inside, Machine, Sharing};
-use tidings_flows::shape::{Dragonfly, FatTree, Shape, Torus};
+use tidings_flows::shape::Shape;
 use tidings_flows::trial::{Extent, Row, TRIALS, Trial};
 
+use super::network::Network;
 use crate::{Failure, output};
 
 /// Options of `tidings lab fluid`.
@@ -68,9 +70,9 @@ pub(super) struct Options {
     /// Only this order of ranks in HALO, as TXYZ or Hilbert; may be repeated [default: all]
     #[arg(long, value_name = "NAME")]
     order: Vec<String>,
-    /// Bandwidth of a link, each way, in GB/s
-    #[arg(long, value_name = "GB/S", value_parser = positive)]
-    link_gb_s: Option<f64>,
+    /// Bandwidth of a link, each way, in GB/s; on a torus three, if links along X, Y and Z differ
+    #[arg(long, value_name = "GB/S", value_delimiter = ',', value_parser = positive)]
+    link_gb_s: Vec<f64>,
     /// Latency of a link, in microseconds
     #[arg(long, value_name = "US", value_parser = positive)]
     hop_us: Option<f64>,
@@ -86,13 +88,6 @@ pub(super) struct Options {
     /// Share links by the inverse of latency, and nothing inside a node, as SimGrid's SMPI does
     #[arg(long)]
     as_simgrid: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Network {
-    Torus,
-    FatTree,
-    Dragonfly,
 }
 
 /// A number above 0 that a model can bear.
@@ -140,12 +135,8 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 fn machine(options: &Options) -> Result<Machine, Failure> {
-    let shape = match options.network {
-        Network::Torus => Shape::Torus(Torus::new(&options.shape)?),
-        Network::FatTree => Shape::FatTree(FatTree::new(&options.shape)?),
-        Network::Dragonfly => Shape::Dragonfly(Dragonfly::new(&options.shape)?),
-    };
-    let mut figures = Figures::usual(&shape, options.link_gb_s.map(|own| 1e9 * own));
+    let shape = options.network.shape(&options.shape)?;
+    let mut figures = figures(&shape, &options.link_gb_s)?;
     if let Some(hop_us) = options.hop_us {
         figures.hop_s = 1e-6 * hop_us;
     }
@@ -161,12 +152,27 @@ fn machine(options: &Options) -> Result<Machine, Failure> {
     Ok(Machine::new(shape, options.cores, figures)?)
 }
 
+/// The usual figures of a network, with links that pass so much: all the same, or by the axis.
+fn figures(shape: &Shape, link_gb_s: &[f64]) -> Result<Figures, FlowsError> {
+    match *link_gb_s {
+        [] => Ok(Figures::usual(shape, None)),
+        [all] => Ok(Figures::usual(shape, Some(1e9 * all))),
+        [x, y, z] if shape.torus().is_some() => {
+            let most = x.max(y).max(z);
+            let usual = Figures::usual(shape, Some(1e9 * most));
+            Ok(Figures { axes: [x, y, z].map(|own| own / most), ..usual })
+        }
+        _ => Err(FlowsError::Rates { count: link_gb_s.len() }),
+    }
+}
+
 /// The row that says where ranks are.
 fn places(machine: &Machine) -> Value {
     let names: Vec<String> = (0..machine.nodes()).map(|node| format!("n{node}")).collect();
     let node_of: Vec<u32> = (0..machine.processes()).map(|own| machine.node_of(own)).collect();
+    let shape = machine.shape();
     json!({"test": "places", "library": "fluid model", "simulated": true, "names": names,
-        "node_of": node_of})
+        "node_of": node_of, "network": shape.kind(), "shape": shape.counts()})
 }
 
 fn object(row: &Row, ranks: u32) -> Value {
@@ -179,7 +185,8 @@ fn object(row: &Row, ranks: u32) -> Value {
         Row::Prediction(own) => json!({"test": "halo-prediction", "variant": own.variant,
             "messages_between_nodes": own.messages_between_nodes,
             "hops_a_message": own.hops_a_message,
-            "messages_of_the_busiest_link": own.messages_of_the_busiest_link}),
+            "messages_of_the_busiest_link": own.messages_of_the_busiest_link,
+            "busiest_s_a_byte": own.busiest_s_a_byte}),
     }
 }
 

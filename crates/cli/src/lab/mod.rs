@@ -9,6 +9,7 @@ mod advise;
 mod characterize;
 mod fluid;
 mod links;
+mod network;
 mod noise;
 mod screen;
 mod series;

@@ -44,7 +44,7 @@ impl Launcher {
     /// what is missing.
     pub(super) fn make(mpi: &Mpi, network: &Network, count: u32) -> Result<Self, ExperimentError> {
         let mpirun = local::Launcher::find(mpi)?;
-        let most = network.shape.and_then(|shape| shape.hosts()).unwrap_or(hosts::MOST_HOSTS);
+        let most = network.shape.map_or(hosts::MOST_HOSTS, |shape| shape.hosts());
         if count > most {
             let reason = match network.shape {
                 Some(shape) => format!("{count} nodes: the {shape} has {most} hosts"),

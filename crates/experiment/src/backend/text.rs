@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use tidings_flows::shape::AXES;
 use toml::Spanned;
 
 use super::kinds::{Backend, Mpi, MpiFamily, SimulatedMachine};
 use crate::ExperimentError;
-use crate::hosts::{AXES, MOST_HOSTS, Network, Shape};
+use crate::hosts::{MOST_HOSTS, Network, Shape};
 use crate::text::Source;
 
 /// The kinds of backends, by the names that campaign files give them.
@@ -154,11 +155,11 @@ fn shape(place: &Source<'_>, text: &BackendText) -> Result<Option<Shape>, Experi
         return Ok(None);
     };
     let shape = Shape::new(lengths.get_ref(), is_torus);
-    let few = shape.filter(|own| own.hosts().is_some_and(|hosts| hosts <= MOST_HOSTS));
+    let few = shape.filter(|own| own.hosts() <= MOST_HOSTS);
     few.map(Some).ok_or_else(|| {
         let reason = format!(
-            "{:?} is no shape: write one to three lengths, such as [3, 3, 3], of {MOST_HOSTS} \
-             hosts at most",
+            "{:?} is no shape: write one to three lengths, such as [3, 3, 3], of 2 \
+             to {MOST_HOSTS} hosts at most",
             lengths.get_ref()
         );
         place.refuse(lengths, reason)

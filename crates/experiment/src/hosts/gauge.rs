@@ -16,9 +16,11 @@ use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimestampns, SndBufForce};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
 use nix::sys::time::TimeSpec;
 
+use tidings_flows::shape::Heading;
+
 use super::fabric::address;
 use super::mesh::{Mesh, burst_bytes};
-use super::shape::{Cable, Way};
+use super::shape::{Cable, card};
 use crate::switch::within;
 
 /// By how much of what was asked a link may differ.
@@ -133,13 +135,13 @@ fn waves(cables: Vec<Cable>) -> Vec<Vec<Cable>> {
 struct End<'a> {
     mesh: &'a Mesh,
     host: u32,
-    way: Way,
+    way: Heading,
     socket: UdpSocket,
     at: SocketAddr,
 }
 
 impl<'a> End<'a> {
-    fn open(mesh: &'a Mesh, host: u32, way: Way) -> io::Result<Self> {
+    fn open(mesh: &'a Mesh, host: u32, way: Heading) -> io::Result<Self> {
         let socket =
             within(&mesh.namespace(host), || UdpSocket::bind((address(host).as_str(), 0)))?;
         socket.set_read_timeout(Some(PATIENCE))?;
@@ -166,15 +168,15 @@ impl<'a> End<'a> {
     /// Bytes that its card has sent, and received.
     fn counted(&self) -> io::Result<[u64; 2]> {
         let counts = self.mesh.counts(self.host)?;
-        let count = counts.get(&self.way.card()).copied().unwrap_or_default();
+        let count = counts.get(&card(self.way)).copied().unwrap_or_default();
         Ok([count.sent_bytes, count.received_bytes])
     }
 }
 
 fn of_cable(mesh: &Mesh, cable: &Cable) -> io::Result<[Gauged; 2]> {
     let axis = cable.axis;
-    let low = End::open(mesh, cable.low, Way { axis, is_up: true })?;
-    let high = End::open(mesh, cable.high, Way { axis, is_up: false })?;
+    let low = End::open(mesh, cable.low, Heading { axis, is_up: true })?;
+    let high = End::open(mesh, cable.high, Heading { axis, is_up: false })?;
     let round_us = (one_way_us(&low, &high)? + one_way_us(&high, &low)?).max(0.0);
     let mut both = [filled(&low, &high)?, filled(&high, &low)?];
     for own in &mut both {
@@ -218,7 +220,7 @@ fn filled(from: &End<'_>, to: &End<'_>) -> io::Result<Gauged> {
     Ok(Gauged {
         from: from.host,
         to: to.host,
-        card: from.way.card(),
+        card: card(from.way),
         asked_mbit,
         mbit: rate_mbit(&arrivals, frame_bytes as f64, held_bytes),
         asked_round_us: 2.0 * from.mesh.network().delay_us,

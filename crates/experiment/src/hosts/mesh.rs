@@ -14,11 +14,13 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io;
 
+use tidings_flows::shape::Heading;
+
 use super::cards::{self, Count};
 use super::delay_line::{DelayLine, End};
 use super::fabric::{CARD, MOST_HOSTS, address, no_switch, remove, run};
 use super::network::Network;
-use super::shape::{Cable, Shape, Way};
+use super::shape::{Cable, Shape, card};
 use crate::ExperimentError;
 use crate::switch::within;
 
@@ -54,9 +56,11 @@ impl Mesh {
     /// # Errors
     /// [`ExperimentError::Machine`] with what was refused; nothing is left behind.
     pub fn new(tag: String, shape: Shape, network: &Network) -> Result<Self, ExperimentError> {
-        let hosts = shape.hosts().filter(|hosts| *hosts <= MOST_HOSTS).ok_or_else(|| {
-            ExperimentError::Machine(format!("{shape}: one machine is made {MOST_HOSTS} at most"))
-        })?;
+        let hosts = shape.hosts();
+        if hosts > MOST_HOSTS {
+            let reason = format!("{shape}: one machine is made {MOST_HOSTS} at most");
+            return Err(ExperimentError::Machine(reason));
+        }
         // What is there already goes when it is dropped.
         let mut mesh = Self { tag, shape, network: *network, line: None };
         let names = (0..hosts).map(|host| format!("netns add {}\n", mesh.namespace(host)));
@@ -70,7 +74,7 @@ impl Mesh {
         if self.network.delay_us > 0.0 {
             let ends = self.shape.cables().into_iter().flat_map(|cable| Self::ends(&cable));
             let ends =
-                ends.map(|(host, way)| End { namespace: self.namespace(host), card: way.card() });
+                ends.map(|(host, way)| End { namespace: self.namespace(host), card: card(way) });
             let line = DelayLine::cables(ends.collect(), self.network.delay_us);
             let line = line.map_err(|error| no_switch("delay_us wants TUN devices", &error))?;
             self.line = Some(line);
@@ -79,7 +83,7 @@ impl Mesh {
         let mut lines = String::new();
         for cable in self.shape.cables() {
             let [low, high] = Self::ends(&cable).map(|(host, way)| {
-                let (card, namespace) = (way.card(), self.namespace(host));
+                let (card, namespace) = (card(way), self.namespace(host));
                 format!("name {card} address {} netns {namespace}", hardware_address(host, way))
             });
             let _ = writeln!(lines, "link add {low} type veth peer {high}");
@@ -88,13 +92,13 @@ impl Mesh {
     }
 
     /// The hosts of a cable, and the way by which it leaves each.
-    fn ends(cable: &Cable) -> [(u32, Way); 2] {
+    fn ends(cable: &Cable) -> [(u32, Heading); 2] {
         let axis = cable.axis;
-        [(cable.low, Way { axis, is_up: true }), (cable.high, Way { axis, is_up: false })]
+        [(cable.low, Heading { axis, is_up: true }), (cable.high, Heading { axis, is_up: false })]
     }
 
     /// The ways from a host along its cables, with the neighbour and the way back.
-    fn ways(&self, host: u32) -> Vec<(Way, u32, Way)> {
+    fn ways(&self, host: u32) -> Vec<(Heading, u32, Heading)> {
         let mut ways = Vec::new();
         for cable in self.shape.cables() {
             let [(low, up), (high, down)] = Self::ends(&cable);
@@ -125,7 +129,7 @@ impl Mesh {
         );
         let mut buckets = String::new();
         for (way, neighbour, back) in self.ways(host) {
-            let (card, far) = (way.card(), hardware_address(neighbour, back));
+            let (card, far) = (card(way), hardware_address(neighbour, back));
             let _ = writeln!(lines, "link set {card} gso_max_segs 1 addrgenmode none up");
             if self.line.is_none() {
                 let to = address(neighbour);
@@ -139,7 +143,7 @@ impl Mesh {
         }
         for other in 0..self.count() {
             let Some(way) = self.shape.first_step(host, other) else { continue };
-            let (to, card) = (address(other), way.card());
+            let (to, card) = (address(other), card(way));
             let by = match &self.line {
                 Some(_) => String::new(),
                 None => format!("via {} onlink ", address(self.shape.next(host, way))),
@@ -152,7 +156,7 @@ impl Mesh {
 
     /// How many hosts there are.
     pub fn count(&self) -> u32 {
-        self.shape.hosts().unwrap_or(0)
+        self.shape.hosts()
     }
 
     /// What was asked for.
@@ -193,7 +197,7 @@ pub(super) fn burst_bytes(rate_mbit: f64) -> f64 {
 }
 
 /// The hardware address of a card.
-fn hardware_address(host: u32, way: Way) -> String {
+fn hardware_address(host: u32, way: Heading) -> String {
     let card = 2 * way.axis + usize::from(way.is_up);
     format!("02:00:0a:30:{:02x}:{card:02x}", host + 1)
 }

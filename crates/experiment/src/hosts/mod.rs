@@ -24,4 +24,4 @@ pub use mesh::Mesh;
 pub use network::Network;
 pub use numbered::Hosts;
 pub use relay::{Conduct, Passed, Relay};
-pub use shape::{AXES, Cable, Shape, Way};
+pub use shape::{Cable, Shape};

@@ -34,12 +34,13 @@ pub(super) struct BesideText {
     options: String,
 }
 
-/// Each cell twice: with hidden ranks that sleep, and with such that gossip.
+/// Each cell twice: with hidden ranks that sleep, and with such that gossip. Which of them comes
+/// first alternates, from the cell that `first` counts on.
 pub(super) fn doubled(
     place: &Source<'_>,
     text: &BesideText,
     machines: &[Machine],
-    cells: Vec<Cell>,
+    (cells, first): (Vec<Cell>, usize),
 ) -> Result<Vec<Cell>, ExperimentError> {
     let every = place.within("every", &text.every, 2, 4_096)?;
     let mut all = Vec::with_capacity(2 * cells.len());
@@ -57,7 +58,7 @@ pub(super) fn doubled(
             own
         };
         let mut pair = [with(None), with(Some(&text.options))];
-        if at % 2 == 1 {
+        if (first + at) % 2 == 1 {
             pair.reverse();
         }
         all.extend(pair);

@@ -1,9 +1,10 @@
 //! A series: programs that print rows, run over machines, nodes and settings.
 //!
 //! Where a campaign compares, a series collects: each cell (a program on a machine, with one value
-//! of each setting) is run once, in the order of the file, and what it left as JSON objects is
-//! kept. What the rows mean is for those who read them. A [`Series`] comes from a TOML file and is
-//! checked in full before anything runs; it goes on where it was interrupted.
+//! of each setting) is run once, in the order of the file, or once in each of several rounds, and
+//! what it left as JSON objects is kept. What the rows mean is for those who read them. A [`Series`]
+//! comes from a TOML file and is checked in full before anything runs; it goes on where it was
+//! interrupted.
 
 pub mod beside;
 mod hidden;
@@ -351,6 +352,13 @@ window = [10]
         let with = Some("--interval 64");
         let wanted = [(None, &asleep), (with, &gossip), (with, &gossip), (None, &asleep)];
         assert_eq!(said, wanted.map(|(options, word)| (options, Some(word))));
+        let rounds = text
+            .replace("[[programs.grids]]\nrun = [1, 2]\n", "")
+            .replace("limit_s = 1.0", "limit_s = 1.0\nrounds = 2");
+        let cells = series_of(&rounds).expect("a right series").cells;
+        let said: Vec<Option<&str>> =
+            cells.iter().map(|cell| cell.hidden.as_ref()?.gossip.as_deref()).collect();
+        assert_eq!(said, wanted.map(|own| own.0), "in rounds as in runs");
         for (right, wrong, reason) in [
             ("every = 3", "every = 4", "every - 1 divides"),
             ("every = 3", "every = 5", "2 are hidden at least"),
@@ -361,6 +369,25 @@ window = [10]
             let refused = series_of(&text.replace(right, wrong)).expect_err(wrong).to_string();
             assert!(refused.contains(reason), "{wrong}: {refused}");
         }
+    }
+
+    /// What changes while a series lasts is then in all of its programs alike.
+    #[test]
+    fn all_runs_are_made_in_one_round_after_the_other() {
+        let text = TEXT.replace("limit_s = 10.0", "limit_s = 10.0\nrounds = 3");
+        let series = series_of(&text).expect("a right series");
+        assert_eq!(series.cells.len(), 3 * 10);
+        let rounds: Vec<Option<u64>> =
+            series.cells.iter().map(|cell| cell.settings.get("run")?.as_u64()).collect();
+        assert_eq!(rounds[..10], [Some(1); 10]);
+        assert_eq!(rounds[20..], [Some(3); 10]);
+        let without = |cell: &Cell| (cell.program.clone(), cell.nodes, cell.command.clone());
+        assert!((0..10).all(|at| without(&series.cells[at]) == without(&series.cells[20 + at])));
+        let none = series_of(&text.replace("rounds = 3", "rounds = 0")).expect_err("no round");
+        assert!(none.to_string().contains("rounds cannot be 0"), "{none}");
+        let counted = text.replace("interval = [0.5]", "interval = [0.5]\nrun = [1, 2]");
+        let refused = series_of(&counted).expect_err("two counts").to_string();
+        assert!(refused.contains("`run` counts the rounds"), "{refused}");
     }
 
     #[test]

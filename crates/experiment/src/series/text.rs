@@ -19,6 +19,9 @@ use crate::text::Source;
 const BACKENDS: &str = "local, hosts, slurm, smpi or plain";
 /// More runs than this are a mistake of the file, not a series.
 const MOST_RUNS: usize = 1_000_000;
+const MOST_ROUNDS: u32 = 100_000;
+/// The setting that counts repetitions.
+const RUN: &str = "run";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,6 +31,8 @@ struct SeriesText {
     #[serde(default)]
     on_failure: OnFailure,
     scheduling: Option<Spanned<String>>,
+    /// How often all runs are made, one round after the other.
+    rounds: Option<Spanned<u32>>,
     machines: Vec<MachineText>,
     programs: Spanned<Vec<Spanned<ProgramText>>>,
 }
@@ -63,13 +68,22 @@ pub(super) fn series(text: &str, path: &Path) -> Result<Series, ExperimentError>
     let read: SeriesText = place.read()?;
     let machines = read.machines.iter().map(|text| machine(&place, text));
     let machines = machines.collect::<Result<Vec<_>, _>>()?;
+    let rounds = read.rounds.as_ref();
+    let rounds = rounds.map(|own| place.within("rounds", own, 1, MOST_ROUNDS)).transpose()?;
     let mut cells = Vec::new();
-    for program in read.programs.get_ref() {
-        let own = cells_of(&place, program, &machines)?;
-        cells.extend(match &program.get_ref().gossip {
-            Some(gossip) => doubled(&place, gossip, &machines, own)?,
-            None => own,
-        });
+    // Without rounds all runs are made once, and have no number.
+    for round in rounds.map_or(vec![None], |rounds| (1..=rounds).map(Some).collect()) {
+        for program in read.programs.get_ref() {
+            let own = cells_of(&place, program, &machines, round)?;
+            let first = round.map_or(0, |round| round as usize - 1);
+            cells.extend(match &program.get_ref().gossip {
+                Some(gossip) => doubled(&place, gossip, &machines, (own, first))?,
+                None => own,
+            });
+        }
+        if cells.len() > MOST_RUNS {
+            break;
+        }
     }
     if cells.is_empty() || cells.len() > MOST_RUNS {
         let reason = format!("{} runs: name 1 to {MOST_RUNS} of programs", cells.len());
@@ -103,8 +117,14 @@ fn cells_of(
     place: &Source<'_>,
     given: &Spanned<ProgramText>,
     machines: &[Machine],
+    round: Option<u32>,
 ) -> Result<Vec<Cell>, ExperimentError> {
     let text = given.get_ref();
+    if round.is_some() && text.grids.iter().any(|grid| grid.contains_key(RUN)) {
+        let reason =
+            format!("`{RUN}` counts the rounds: take it out of the grids, or `rounds` out");
+        return Err(place.refuse(given, reason));
+    }
     let rows = text.rows.clone().unwrap_or_else(|| "stdout".to_owned());
     for file in [Some(&rows), text.report.as_ref()].into_iter().flatten() {
         let mut parts = Path::new(file).components();
@@ -120,7 +140,8 @@ fn cells_of(
         let machine = found.ok_or_else(|| {
             place.refuse(name, format!("no machine `{}`: add it to machines", name.get_ref()))
         })?;
-        for settings in text.grids.iter().flat_map(combinations).chain(bare(&text.grids)) {
+        for mut settings in text.grids.iter().flat_map(combinations).chain(bare(&text.grids)) {
+            settings.extend(round.map(|round| (RUN.to_owned(), Value::from(round))));
             for count in text.nodes.get_ref() {
                 let nodes = place.within("a number of nodes", count, 1, 1 << 20)?;
                 let on = &machines[machine];
@@ -207,7 +228,7 @@ fn filled(
     if text.command.is_empty() {
         return Err(place.refuse(given, format!("the command of {} is empty", text.name)));
     }
-    if let Some(idle) = named.keys().find(|name| !used.contains(*name) && **name != "run") {
+    if let Some(idle) = named.keys().find(|name| !used.contains(*name) && **name != RUN) {
         let reason =
             format!("the command of {} has no {{{idle}}}: its runs would be alike", text.name);
         return Err(place.refuse(given, reason));

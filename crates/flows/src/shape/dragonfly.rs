@@ -55,6 +55,15 @@ impl Dragonfly {
         self.nodes
     }
 
+    pub(super) fn counts(&self) -> [u32; 4] {
+        [self.groups, self.chassis, self.routers, self.each]
+    }
+
+    /// The node that a link leaves, if it is the one up from a node.
+    pub(super) fn begin_of(&self, link: u32) -> Option<u32> {
+        (link < 2 * self.nodes && link % 2 == 0).then_some(link / 2)
+    }
+
     pub(super) fn worst_hops(&self) -> u32 {
         let within = u32::from(self.chassis > 1) + u32::from(self.routers > 1);
         2 + if self.groups > 1 { 1 + 2 * within } else { within }

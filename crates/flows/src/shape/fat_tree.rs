@@ -35,6 +35,15 @@ impl FatTree {
         self.nodes
     }
 
+    pub(super) fn counts(&self) -> &[u32] {
+        &self.down
+    }
+
+    /// The node that a link leaves, if it is one of the lowest that go up.
+    pub(super) fn begin_of(&self, link: u32) -> Option<u32> {
+        link.checked_sub(self.nodes).filter(|node| *node < self.nodes)
+    }
+
     /// As many each way between each two levels as there are nodes.
     pub(super) fn links(&self) -> u32 {
         2 * self.down.len() as u32 * self.nodes

@@ -46,7 +46,7 @@ fn neighbours(machine: &Machine) -> Vec<u32> {
             let mut place = [0; AXES];
             place[axis] = step;
             let node = torus.node(place);
-            if node != 0 && !found.contains(&node) {
+            if torus.hops(0, node) == 1 && !found.contains(&node) {
                 found.push(node);
             }
         }

@@ -5,7 +5,7 @@ use super::row::{Extent, Measured, Prediction, Row, received};
 use crate::error::FlowsError;
 use crate::grid::{Grid, NEIGHBOURS};
 use crate::machine::Machine;
-use crate::order::{Order, orders};
+use crate::order::{Order, Places, orders};
 use crate::phase::{self, Message};
 
 /// Bytes of a word.
@@ -17,7 +17,7 @@ pub(super) fn run(
     row: &mut dyn FnMut(Row),
 ) -> Result<(), FlowsError> {
     let is_wanted = |order: &Order| extent.orders.is_empty() || extent.orders.contains(&order.name);
-    for order in orders(machine).into_iter().filter(is_wanted) {
+    for order in orders(Places::of(machine)).into_iter().filter(is_wanted) {
         let pairs = pairs(&order.nodes(machine));
         row(Row::Prediction(predict(machine, &order, &pairs)));
         for side in sides(extent) {
@@ -77,7 +77,8 @@ fn predict(machine: &Machine, order: &Order, pairs: &[[u32; 2]]) -> Prediction {
         variant: order.name.clone(),
         messages_between_nodes: between,
         hops_a_message: hops as f64 / pairs.len() as f64,
-        messages_of_the_busiest_link: loads.into_iter().max().unwrap_or(0),
+        messages_of_the_busiest_link: loads.iter().copied().max().unwrap_or(0),
+        busiest_s_a_byte: machine.busiest_s_a_byte(&loads),
     }
 }
 
@@ -86,6 +87,37 @@ mod tests {
     use super::super::tests::{extent, rows, seconds};
     use super::super::{Extent, Row, Trial};
     use crate::machine::tests::bluegene_p;
+    use crate::machine::{Figures, Machine};
+
+    /// The torus of the hosts that are made on one machine: the order that is best depends on which
+    /// links are slow.
+    #[test]
+    fn orders_that_use_slow_links_less_are_predicted_and_computed_to_be_quicker() {
+        let equal = bluegene_p(&[3, 3, 3], 2);
+        let figures = Figures { axes: [1.0, 0.85, 0.75], ..*equal.figures() };
+        let machine = Machine::new(equal.shape().clone(), 2, figures).expect("a machine");
+        let extent = Extent { halo: [8192, 8192], ..extent() };
+        let times = |machine: &Machine| -> Vec<(f64, f64)> {
+            let rows = rows(Trial::Halo, machine, &extent);
+            let of = |row: &Row| match row {
+                Row::Prediction(own) => {
+                    let name = format!("{}, isend and irecv", own.variant);
+                    Some((own.busiest_s_a_byte, seconds(&rows, "halo", &name, 32_768, 8192)))
+                }
+                _ => None,
+            };
+            rows.iter().filter_map(of).collect()
+        };
+        let distinct = |own: &[(f64, f64)]| {
+            let mut sorted: Vec<u64> = own.iter().map(|own| (own.0 * 1e15) as u64).collect();
+            sorted.sort_unstable();
+            sorted.dedup();
+            sorted.len()
+        };
+        let (alike, apart) = (times(&equal), times(&machine));
+        assert!(distinct(&apart) > distinct(&alike), "{alike:?} {apart:?}");
+        assert!(apart.iter().all(|(byte_s, took_s)| *took_s > 32_768.0 * byte_s * 0.99));
+    }
 
     #[test]
     fn orders_differ_and_the_busiest_link_says_how_at_large_sides() {

@@ -3,12 +3,14 @@
 use super::row::{Extent, MESSAGES, Measured, Row, counts, sizes};
 use super::stream::{self, Stream};
 use crate::machine::Machine;
+use crate::shape::Torus;
 
 /// The sizes of messages over hops, and from which on bandwidth is measured.
 const OVER_HOPS: [u64; 5] = [0, 64, 1024, 65_536, 1 << 20];
 const BANDWIDTH_FROM: u64 = 65_536;
-/// A ring of this length has three hops that go one way.
+/// A ring of this length has three hops that go one way, a row that is not closed of that one.
 const LEAST_RING: u32 = 6;
+const LEAST_ROW: u32 = 4;
 /// The most cores that the first is measured with, and the most streams at once.
 const MOST_CORES: u32 = 8;
 const MOST_STREAMS: u32 = 16;
@@ -118,9 +120,11 @@ pub(super) fn through(machine: &Machine, extent: &Extent, row: Rows<'_>) {
 }
 
 pub(super) fn overlap(machine: &Machine, extent: &Extent, row: Rows<'_>) {
-    let ring = machine.shape().torus().map(|own| own.lengths()[0]);
-    if ring.is_some_and(|length| length < LEAST_RING) || machine.nodes() < 4 {
-        return skip(row, "overlap", "needs a ring of 6 nodes along X, or 4 nodes");
+    let torus = machine.shape().torus();
+    let least = |torus: &Torus| if torus.is_closed() { LEAST_RING } else { LEAST_ROW };
+    if torus.is_some_and(|own| own.lengths()[0] < least(own)) || machine.nodes() < LEAST_ROW {
+        let reason = "needs a ring of 6 nodes along X, on a mesh a row of 4, or else 4 nodes";
+        return skip(row, "overlap", reason);
     }
     for bytes in sizes(extent, 1024) {
         for ends in [[3, 2], [2, 3]] {

@@ -62,6 +62,8 @@ pub struct Prediction {
     pub hops_a_message: f64,
     /// The messages of the link that has most.
     pub messages_of_the_busiest_link: u32,
+    /// How long the link that takes longest needs for a byte of each of its messages, in seconds.
+    pub busiest_s_a_byte: f64,
 }
 
 /// Sizes from one on, by the factor, the largest not left out.
