@@ -131,6 +131,18 @@ fn states_are_coloured_and_lines_fit_a_narrow_terminal() {
     demo.end();
 }
 
+/// A pipe gets the rows that `lab characterize` reads; a person, tables.
+#[test]
+fn a_model_of_a_machine_is_tables_on_a_terminal() {
+    let place = Workplace::new();
+    let words = ["lab", "fluid", "torus", "--shape", "2,2,2", "--test", "hops", "--test", "fans"];
+    let shown = Sitting::start_sized(&mut place.tidings(&words), (100, 30)).until_its_end();
+    assert!(shown.starts_with("hops\r\ntest "), "{shown}");
+    assert!(shown.contains("\r\nfans\r\n") && !shown.contains('{'), "{shown}");
+    let piped = place.tidings(&words).stderr(Stdio::inherit()).output().expect("it runs");
+    assert!(piped.stdout.starts_with(b"{") && !piped.stdout.contains(&0x1b));
+}
+
 #[test]
 fn a_demo_says_how_to_ask_it_on_a_small_screen_too() {
     let place = Workplace::new();

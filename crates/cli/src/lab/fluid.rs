@@ -2,8 +2,8 @@
 //! its links.
 //!
 //! It prints the rows of `tidings-mpi-characterize`, one JSON object a line, so that `tidings lab
-//! characterize` runs it as it runs that program. The model is a crate of its own
-//! (`tidings-flows`).
+//! characterize` runs it as it runs that program; on a terminal, tables instead. The model is a
+//! crate of its own (`tidings-flows`).
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use tidings_flows::machine::{Figures, Inside, Machine, Sharing};
 use tidings_flows::shape::Shape;
 use tidings_flows::trial::{Extent, Row, TRIALS, Trial};
 
+use super::modelled::tables;
 use super::network::Network;
 use crate::{Failure, output};
 
@@ -116,22 +117,40 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
         orders: options.order.clone(),
         buffered_below: options.buffered_below,
     };
-    output::print(&line(&places(&machine)))?;
-    let ranks = machine.processes();
-    for (_, trial) in TRIALS {
+    let is_read = output::is_terminal();
+    if !is_read {
+        output::print(&line(&places(&machine)))?;
+    }
+    for (name, trial) in TRIALS {
         if !options.test.is_empty() && !options.test.contains(&trial) {
             continue;
         }
-        let mut printed = Ok(());
-        let mut print = |row: Row| {
-            if printed.is_ok() {
-                printed = output::print(&line(&object(&row, ranks)));
-            }
-        };
-        trial.run(&machine, &extent, &mut print)?;
-        printed?;
+        if is_read {
+            show(name, trial, &machine, &extent)?;
+        } else {
+            tell(trial, &machine, &extent)?;
+        }
     }
     Ok(())
+}
+
+/// Runs a test, and prints its tables.
+fn show(name: &str, trial: Trial, machine: &Machine, extent: &Extent) -> Result<(), Failure> {
+    let mut rows = Vec::new();
+    trial.run(machine, extent, &mut |row| rows.push(row))?;
+    output::print_table(&tables(name, &rows))
+}
+
+/// Runs a test, and prints each row when it is there.
+fn tell(trial: Trial, machine: &Machine, extent: &Extent) -> Result<(), Failure> {
+    let mut printed = Ok(());
+    let mut print = |row: Row| {
+        if printed.is_ok() {
+            printed = output::print(&line(&object(&row, machine.processes())));
+        }
+    };
+    trial.run(machine, extent, &mut print)?;
+    printed
 }
 
 fn machine(options: &Options) -> Result<Machine, Failure> {

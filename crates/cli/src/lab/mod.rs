@@ -9,6 +9,7 @@ mod advise;
 mod characterize;
 mod fluid;
 mod links;
+mod modelled;
 mod network;
 mod noise;
 mod screen;
