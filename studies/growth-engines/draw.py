@@ -145,16 +145,18 @@ def _exactly(row: dict[str, str]) -> str:
 
 def named(rows: list[dict[str, str]]) -> str:
     """Return how much of each kind of list is named, and by Extra-P."""
-    tools = ("tidings", "tidings, told", "Extra-P, mean", "Extra-P, median")
+    tools = ("tidings", "tidings, told", "limit", "Extra-P, mean", "Extra-P, median")
     lines = [
         f"| cases | number | {' | '.join(f'{tool}: exact | near' for tool in tools)} |",
-        f"|{'---|' * 10}",
+        f"|{'---|' * (2 + 2 * len(tools))}",
     ]
     found = {(row["tool"], row["group"]): row for row in rows}
     for group in dict.fromkeys(row["group"] for row in rows):
-        own = [found[tool, group] for tool in tools]
-        cells = [cell(row, name) for row in own for name in ("exact", "near")]
-        lines.append(f"| {group} | {own[0]['cases']} | {' | '.join(cells)} |")
+        cells = []
+        for tool in tools:
+            row = found.get((tool, group))
+            cells += [cell(row, name) if row else "" for name in ("exact", "near")]
+        lines.append(f"| {group} | {found[tools[0], group]['cases']} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -78,6 +78,8 @@ HELD_OUT = [
 _SIMPLE = "0:1 1/4:0 1/2:0 1/2:1 3/4:0 1:0 1:1 5/4:0 3/2:0 3/2:1 2:0 2:1 5/2:0 3:0"
 _DRAWN_POWERS = "1/4 1/3 1/2 2/3 3/4 4/5 1 5/4 4/3 3/2 5/3 7/4 2 9/4 7/3 5/2 8/3 11/4 3"
 _DRAWN_LOGS = "1/4 1/3 1/2 2/3 3/4 1 3/2 2 5/2"
+ODD = 5
+"""How many unusual exponents a list has."""
 _DRAWN_DECAYS = "-1/4 -1/3 -1/2 -2/3 -3/4 -1 -5/4 -4/3 -3/2 -2"
 
 
@@ -98,6 +100,12 @@ def summed() -> set[Term]:
     return {Term.of(*text.split(":")) for text in _SIMPLE.split()}
 
 
+def odd_powers() -> list[Fraction]:
+    """Return the exponents that unusual ones are drawn from."""
+    taken = {growth.term.power for growth in TUNING + HELD_OUT if growth.family == "odd"}
+    return [Fraction(n, 20) for n in range(6, 58) if n % 5 and Fraction(n, 20) not in taken]
+
+
 def drawn(seed: int) -> list[Growth]:
     """Draw a list of 48 functions: some of each family, without doubles."""
     rng = np.random.default_rng(seed)
@@ -105,8 +113,6 @@ def drawn(seed: int) -> list[Growth]:
     def some(texts: list[str], count: int) -> list[str]:
         return [texts[i] for i in sorted(rng.choice(len(texts), count, replace=False))]
 
-    taken = {growth.term.power for growth in TUNING + HELD_OUT if growth.family == "odd"}
-    twentieths = [Fraction(n, 20) for n in range(6, 58) if n % 5 and Fraction(n, 20) not in taken]
     logs = [(power, log) for power in _DRAWN_LOGS.split() for log in "12"]
     pairs = [" ".join(pair) for pair in combinations(_SIMPLE.split(), 2)]
     rates = [f"{a}:{c}" for a in range(5) for c in ("1/3", "1/2", "1", "3/2", "2")]
@@ -117,7 +123,7 @@ def drawn(seed: int) -> list[Growth]:
         *_powers("logarithm", "0", "2"),
         *_powers("power", " ".join(some(_DRAWN_POWERS.split(), 14))),
         *[Growth("power-log", Term.of(*logs[i])) for i in rng.choice(len(logs), 12, replace=False)],
-        *_powers("odd", " ".join(some([str(power) for power in twentieths], 5))),
+        *_powers("odd", " ".join(some([str(power) for power in odd_powers()], ODD))),
         *_powers("decay", " ".join(some(_DRAWN_DECAYS.split(), 4))),
         *[Growth("exponential", Term.of(power=a, rate=c)) for a, c in exponentials],
         *_mixtures(some(pairs, 5)),

@@ -8,7 +8,9 @@ so that a goal for a list means nothing without it. Mixes are cases with some ki
 equal parts. Writes named.csv, a line for each tool and group.
 
 `tidings, told` is the default engine with the frequencies by which lists are drawn as prior weights
-and nothing else in its list, which no user has: what any choice of priors could reach.
+and nothing else in its list, which no user has. `limit` also knows the ranges of the constants and
+the noise (`limit`): what the values of a list tell at most. It has no cases where sizes differ as
+runs do.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from pathlib import Path
 from unittest import mock
 
 import growths
+import limit
 import numpy as np
 import scores
 from compare import ExtraP
@@ -34,7 +37,8 @@ from tidings.scaling.engines.bayes.candidates import Candidates, Floats, candida
 from tidings.scaling.measurement import Measurement
 from tidings.scaling.terms import Term
 
-TOOLS = ("tidings", "tidings, told", "Extra-P, mean", "Extra-P, median")
+TOOLS = ("tidings", "tidings, told", "limit", "Extra-P, mean", "Extra-P, median")
+NO_LIMIT = ("run-level",)
 MIXES = {
     "all seven": NOISES,
     "0, 2, 5, 10 %": ("0", "2", "5", "10"),
@@ -56,7 +60,7 @@ def told(case: Case) -> Outcome:
     """Ask the default engine with the frequencies of lists as prior weights."""
     with (
         mock.patch.object(bayes, "candidates", _told),
-        mock.patch.object(free, "FREE_WEIGHT", 0.8),
+        mock.patch.object(free, "FREE_WEIGHT", UNLIKELY),
     ):
         return tidings(case)
 
@@ -65,6 +69,8 @@ def _told(sizes: Floats, expected: Term | None = None) -> Candidates:
     """Return the candidates with the frequencies of `growths.drawn`; others are unlikely."""
     listed = candidates(sizes, expected)
     often = growths.frequencies()
+    odd = growths.odd_powers()
+    often |= {Term(power): growths.ODD / len(odd) for power in odd}
     summed = growths.summed()
     share = often["mixture"] / (len(summed) * (len(summed) - 1) / 2)
     both = [
@@ -78,15 +84,23 @@ def _told(sizes: Floats, expected: Term | None = None) -> Candidates:
     )
 
 
+def at_most(case: Case) -> Outcome:
+    """Name what the values tell at most."""
+    return Outcome(limit.growth(case))
+
+
 def of_list(python: str, asked: tuple[str, int]) -> list[Marked]:
     """Return case, growth named and marks of a tool on the list of a seed."""
     tool, seed = asked
-    ask: Callable[[Case], Outcome] = told if tool == TOOLS[1] else tidings
+    own: dict[str, Callable[[Case], Outcome]] = {TOOLS[1]: told, TOOLS[2]: at_most}
+    ask = own.get(tool, tidings)
     if tool.startswith("Extra-P"):
         ask = ExtraP(python, tool.split()[-1], False)
     suite = replace(SUITES["drawn"], growths=growths.drawn(seed))
     found = []
     for case in suite.cases(seed, 1):
+        if tool == TOOLS[2] and case.noise in NO_LIMIT:
+            continue
         outcome = ask(case)
         assert outcome.growth is not None, "both tools name a growth always"
         bare = replace(case, values=case.values[:0])
@@ -113,6 +127,8 @@ def lines(tool: str, marked: list[Marked]) -> list[list[object]]:
     """Return the lines of a tool."""
     made: list[list[object]] = []
     for name, own in groups(marked):
+        if not own or (tool == TOOLS[2] and name == "mix:all seven"):
+            continue
         means = [sum(one[2][score] for one in own) / len(own) for score in COLUMNS[3:]]
         made.append([tool, name, len(own), *(f"{mean:.5g}" for mean in means)])
     return made
@@ -129,7 +145,7 @@ def main() -> None:
     first, last = options.seeds
     seeds = range(first, last + 1)
     table = Table(options.output / "named.csv", seed=seeds) if options.output else None
-    tools = TOOLS if options.extra_p else TOOLS[:2]
+    tools = TOOLS if options.extra_p else TOOLS[:3]
     asked = [(tool, seed) for tool in tools for seed in seeds]
     with ProcessPoolExecutor(options.jobs) as pool:
         found = dict(zip(asked, pool.map(partial(of_list, options.extra_p), asked), strict=True))

@@ -3,7 +3,8 @@
 A clock cannot time a call of a microsecond: its own cost and steps are as large. So calls are
 repeated in an inner loop, as pyperf does it: how often is calibrated once for each size, such that
 a batch takes a millisecond and a thousand steps of the clock. The least of a few batches counts,
-once another is nearly as short: whatever else runs on the machine only adds. What the thread waited
+once another is nearly as short and, where setting up costs nothing, all together took 10 ms:
+whatever else runs on the machine only adds. What the thread waited
 for a processor meanwhile, as Linux counts it, is taken off: calls of many milliseconds never run
 undisturbed beside others. The first call at a size is made before and is not timed; the metric
 `cold` times it alone.
@@ -39,6 +40,9 @@ _CLOCK_STEPS = 1000
 _FEWEST_STEPS = 50
 _BATCHES = 3
 _MOST_BATCHES = 12
+_SPREAD_S = 10e-3
+"""What batches take together at least, where calls share an argument: for some milliseconds at a
+time a processor is slower by a tenth, and batches that agree then are not the least."""
 _AGREED = 1.02
 """The least of batches is known once another takes at most so many times as long."""
 _LONG_S = 0.1
@@ -78,12 +82,14 @@ def waited() -> float:
         return 0.0
 
 
-def _is_known(took: list[float]) -> bool:
-    """Whether batches show the least that one takes."""
-    if len(took) < _BATCHES:
+def _is_known(took: list[float], spread: float) -> bool:
+    """Whether batches, over so many seconds, show the least that one takes."""
+    if len(took) >= _MOST_BATCHES:
+        return True
+    if len(took) < _BATCHES or sum(took) < spread:
         return False
     least, second = sorted(took)[:2]
-    return second <= _AGREED * least or len(took) >= _MOST_BATCHES or sum(took) > _LONG_S
+    return second <= _AGREED * least or sum(took) > _LONG_S
 
 
 class _Same:
@@ -131,7 +137,8 @@ class Timing:
         shared = self.setup is None or self.per == "batch"
         arguments = self._arguments(size, calls)
         took = [self._batch(arguments)]
-        while took[0] < _LONG_BATCH_S and not _is_known(took):
+        spread = _SPREAD_S if shared else 0.0
+        while took[0] < _LONG_BATCH_S and not _is_known(took, spread):
             arguments = arguments if shared else self._arguments(size, calls)
             took.append(self._batch(arguments))
         return max(min(took) / calls, 1e-12)
