@@ -5,6 +5,7 @@
 //! program over the holder's socket. The reference of a wake-up is an answer over the same socket
 //! that changes nothing.
 
+mod ended;
 mod graphs;
 
 use std::convert::Infallible;
@@ -58,12 +59,26 @@ const PAUSE: Duration = Duration::from_millis(20);
 const LOOKS: usize = 3_000;
 
 fn main() -> ExitCode {
-    let is_of_graphs = std::env::args().any(|argument| argument == "--graphs");
-    let name = if is_of_graphs { "graphs" } else { "footprint" };
+    let is_of = |part: &str| std::env::args().any(|argument| argument == part);
+    let name = match (is_of("--graphs"), is_of("--ended")) {
+        (true, _) => "graphs",
+        (_, true) => "ended",
+        _ => "footprint",
+    };
     table::make(name, &format!("studies/footprint/run {name}"), None, |is_measured| {
         let plan = if is_measured { &MEASURED } else { &TINY };
-        Ok::<_, Infallible>(if is_of_graphs { graphs::measure(plan.tasks) } else { measure(plan) })
+        Ok::<_, Infallible>(match name {
+            "graphs" => graphs::measure(plan.tasks),
+            "ended" => ended::measure(asked().unwrap_or(plan.tasks)),
+            _ => measure(plan),
+        })
     })
+}
+
+/// How many tasks are to end, if that is said.
+fn asked() -> Option<u64> {
+    let mut arguments = std::env::args().skip_while(|argument| argument != "--tasks");
+    arguments.nth(1).map(|count| count.parse().expect("--tasks has a number"))
 }
 
 /// Rows of a table: what, of how many, how much, in which unit.
@@ -93,6 +108,9 @@ fn measure(plan: &Plan) -> Made {
     let folder = TempDir::new_in("/dev/shm").expect("a folder in memory");
     let site = Site { store: folder.path().join("store") };
     idle(plan, &site, &mut rows);
+    // One thread, as all programs that submit or do tasks have it: to wake others takes longer.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a thread has a runtime");
     runtime.block_on(wake_ups(plan, &site, &mut rows));
     (rows.0, Map::<String, Value>::new())
 }

@@ -61,7 +61,7 @@ pub fn lives(part: Part) -> Key {
 
 /// A task that has not ended.
 pub fn task(part: Part, id: TaskId) -> Key {
-    key(format!("p{:04x}/t/{id}", part.0))
+    of_task(part, b't', id)
 }
 
 /// Where tasks that have not ended begin.
@@ -71,7 +71,7 @@ pub fn tasks(part: Part) -> Key {
 
 /// A task that has ended.
 pub fn finished(part: Part, id: TaskId) -> Key {
-    key(format!("p{:04x}/f/{id}", part.0))
+    of_task(part, b'f', id)
 }
 
 /// Where tasks that have ended begin.
@@ -235,6 +235,24 @@ pub fn name_of(part: Part, key: &Key) -> Option<&str> {
     core::str::from_utf8(name).ok()
 }
 
+/// A key of a task. Each change of a task has some, so they are written without the formatter.
+fn of_task(part: Part, table: u8, id: TaskId) -> Key {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = *b"p0000/t/00000000000000000000000000000000";
+    let ([high, low], id) = (part.0.to_be_bytes(), id.to_bytes());
+    let mut write = |at: usize, byte: u8| {
+        text[at] = DIGITS[usize::from(byte >> 4)];
+        text[at + 1] = DIGITS[usize::from(byte & 15)];
+    };
+    write(1, high);
+    write(3, low);
+    for (number, byte) in id.into_iter().enumerate() {
+        write(8 + 2 * number, byte);
+    }
+    text[6] = table;
+    Key::new(text).expect("it has forty bytes")
+}
+
 /// A key of text that is not empty and bounded by what it is made of.
 fn key(text: String) -> Key {
     Key::new(text.into_bytes()).expect("prefixes, ids and names of at most 255 bytes are short")
@@ -273,6 +291,13 @@ mod tests {
         let (part, id) = (Part(0), TaskId::of("a", 1));
         let end = tasks(part).after_prefix().unwrap();
         assert!(!(tasks(part)..end).contains(&finished(part, id)));
+    }
+
+    #[test]
+    fn a_key_of_a_task_is_text() {
+        let (part, id) = (Part(0x1fa0), TaskId::of("a", 1));
+        assert_eq!(task(part, id).as_bytes(), format!("p1fa0/t/{id}").as_bytes());
+        assert_eq!(finished(part, id).as_bytes(), format!("p1fa0/f/{id}").as_bytes());
     }
 
     #[test]

@@ -105,6 +105,23 @@ impl Ledger {
     /// [`CommitError::Conflict`] for the first condition that does not hold;
     /// [`CommitError::Invalid`] for a session that has ended. Nothing was written.
     pub fn commit(&mut self, transaction: &Transaction) -> Result<Revision, CommitError> {
+        self.check(transaction)?;
+        self.write_all(transaction.writes.iter().cloned());
+        Ok(self.revision)
+    }
+
+    /// As [`Ledger::commit`], of a transaction that is of no other use.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn take(&mut self, transaction: Transaction) -> Result<Revision, CommitError> {
+        self.check(&transaction)?;
+        self.write_all(transaction.writes.into_iter());
+        Ok(self.revision)
+    }
+
+    /// Whether all conditions hold, and all sessions last.
+    fn check(&self, transaction: &Transaction) -> Result<(), CommitError> {
         for (key, expect) in &transaction.conditions {
             let revision = self.values.get(key).map(|held| held.revision);
             let holds = match expect {
@@ -122,16 +139,16 @@ impl Ledger {
             }
             _ => None,
         });
-        if let Some(session) = ended {
-            return Err(CommitError::Invalid(SessionEnded(session).to_string()));
+        match ended {
+            Some(session) => Err(CommitError::Invalid(SessionEnded(session).to_string())),
+            None => Ok(()),
         }
-        if !transaction.writes.is_empty() {
-            self.revision.0 += 1;
-            for write in &transaction.writes {
-                self.write(write);
-            }
-        }
-        Ok(self.revision)
+    }
+
+    /// Does what was found to be possible, at the next revision if there is anything.
+    fn write_all(&mut self, writes: impl ExactSizeIterator<Item = Write>) {
+        self.revision.0 += u64::from(writes.len() > 0);
+        writes.for_each(|write| self.write(write));
     }
 
     /// The value of a key.
@@ -256,26 +273,26 @@ impl Ledger {
         }
     }
 
-    /// Does what was found to be possible.
-    fn write(&mut self, write: &Write) {
-        let (key, value) = match write {
+    fn write(&mut self, write: Write) {
+        match write {
             Write::Put { key, value, session } => {
-                let held =
-                    Held { value: value.clone(), revision: self.revision, session: *session };
                 if let Some(keys) = session.and_then(|session| self.sessions.get_mut(&session)) {
                     keys.insert(key.clone());
                 }
-                let before = self.values.insert(key.clone(), held);
-                self.release(key, before, *session);
-                (key, Some(value.clone()))
+                let held = Held { value: value.clone(), revision: self.revision, session };
+                let before = match self.values.get_mut(&key) {
+                    Some(before) => Some(core::mem::replace(before, held)),
+                    None => self.values.insert(key.clone(), held),
+                };
+                self.release(&key, before, session);
+                self.note(key, Some(value));
             }
             Write::Delete { key } => {
-                let Some(before) = self.values.remove(key) else { return };
-                self.release(key, Some(before), None);
-                (key, None)
+                let Some(before) = self.values.remove(&key) else { return };
+                self.release(&key, Some(before), None);
+                self.note(key, None);
             }
-        };
-        self.note(key.clone(), value);
+        }
     }
 
     /// A change of the present revision is held.

@@ -175,7 +175,7 @@ async fn a_commit_whose_answer_is_lost_is_unknown_and_reads_go_on_with_the_next_
 #[tokio::test]
 async fn nothing_is_read_or_written_but_what_is_offered() {
     let memory = Memory::default();
-    memory.commit_now(&put("a/secret")).unwrap();
+    memory.commit_now(put("a/secret")).unwrap();
     let place = offered("127.0.0.1:0", Arc::new(memory.clone()), b"b/").await;
     let store = RemoteStore::at(&place, &own()).await.unwrap();
     let refused = store.commit(put("c/1")).await.unwrap_err().to_string();
@@ -188,7 +188,7 @@ async fn nothing_is_read_or_written_but_what_is_offered() {
     assert!(store.watch(b"", Revision(0)).await.is_err());
     assert!(store.compact(Revision(1)).await.is_err());
     store.commit(put("b/1")).await.unwrap();
-    memory.commit_now(&put("c/2")).unwrap();
+    memory.commit_now(put("c/2")).unwrap();
     let page = store.scan(&key("b/"), None, 10).await.unwrap();
     assert_eq!((page.records.len(), page.next), (1, None));
     let mut watch = store.watch(b"b/", Revision(0)).await.unwrap();

@@ -203,8 +203,8 @@ impl Letters {
             transaction.delete(keys::wanted(*of, *id, self.part));
             transaction.delete(keys::ended_abroad(self.part, *id));
         }
-        let bell = keys::bell(self.part);
         if let Some(expect) = self.bell.filter(|_| change.forgetting.is_some()) {
+            let bell = keys::bell(self.part);
             if self.keys.insert(bell.clone()) {
                 transaction.expect(bell, expect);
             }

@@ -112,7 +112,7 @@ impl Machine {
 impl Store for Crashing {
     async fn commit(&self, transaction: Transaction) -> Result<Revision, CommitError> {
         let mut machine = self.lock();
-        let revision = machine.memory.commit_now(&transaction)?;
+        let revision = machine.memory.commit_now(transaction)?;
         machine.unsynced += 1;
         machine.commits += 1;
         if let Some(outage) = machine.outage.filter(|outage| outage.commit == machine.commits) {

@@ -24,8 +24,9 @@ use super::{Lost, SessionError, Snapshot, Store, Watch, WatchError};
 pub const LIMITS: Limits =
     Limits { operations: 65_536, bytes: 16 << 20, durability: Durability::Volatile };
 
-/// The bytes of the changes that watchers can go back. Older ones are forgotten.
-const HISTORY_BYTES: usize = 16 << 20;
+/// The bytes of the changes that watchers can go back, some thousand of them. Older ones are
+/// forgotten: with more of them each commit would write where no processor has a cache.
+const HISTORY_BYTES: usize = 1 << 20;
 
 /// A store in this process. The clones are one store; it is gone with the last of them.
 #[derive(Clone)]
@@ -76,12 +77,12 @@ impl Memory {
     ///
     /// # Errors
     /// Nothing was written.
-    pub fn commit_now(&self, transaction: &Transaction) -> Result<Revision, CommitError> {
-        if let Some(refusal) = LIMITS.refusal(transaction) {
+    pub fn commit_now(&self, transaction: Transaction) -> Result<Revision, CommitError> {
+        if let Some(refusal) = LIMITS.refusal(&transaction) {
             return Err(CommitError::Invalid(refusal));
         }
         let mut state = self.0.open().map_err(|lost| CommitError::Lost(lost.0))?;
-        let revision = state.ledger.commit(transaction)?;
+        let revision = state.ledger.take(transaction)?;
         state.publish();
         Ok(revision)
     }
@@ -153,7 +154,7 @@ impl History for Shared {
 #[async_trait]
 impl Store for Memory {
     async fn commit(&self, transaction: Transaction) -> Result<Revision, CommitError> {
-        self.commit_now(&transaction)
+        self.commit_now(transaction)
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Snapshot, Lost> {

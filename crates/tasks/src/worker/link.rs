@@ -19,13 +19,15 @@ const LENGTH_BYTES: usize = 4;
 pub(super) struct Link {
     socket: UnixStream,
     incoming: Vec<u8>,
+    /// How much of it was taken: what is left is moved to the front when more is read.
+    taken: usize,
     outgoing: Vec<u8>,
     written: usize,
 }
 
 impl Link {
     pub(super) fn new(socket: UnixStream) -> Self {
-        Self { socket, incoming: Vec::new(), outgoing: Vec::new(), written: 0 }
+        Self { socket, incoming: Vec::new(), taken: 0, outgoing: Vec::new(), written: 0 }
     }
 
     /// Adds a frame to what is written while frames are waited for.
@@ -73,7 +75,7 @@ impl Link {
 
     /// Whether more was read than the frames that were taken.
     pub(super) fn has_more(&self) -> bool {
-        !self.incoming.is_empty()
+        self.taken < self.incoming.len()
     }
 
     /// The next frame if it is there, or `None`. A process that has ended has said it before.
@@ -87,7 +89,7 @@ impl Link {
             // The runtime of tokio may not have seen yet that there is something.
             match rustix::io::read(&self.socket, &mut buffer) {
                 Ok(0) | Err(_) => return None,
-                Ok(bytes) => self.incoming.extend(&buffer[..bytes]),
+                Ok(bytes) => self.add(&buffer[..bytes]),
             }
         }
     }
@@ -106,15 +108,22 @@ impl Link {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
             other => {
                 let bytes = would_block(other)?;
-                self.incoming.extend(&buffer[..bytes]);
+                self.add(&buffer[..bytes]);
                 Ok(())
             }
         }
     }
 
+    /// Adds what was read to what is left.
+    fn add(&mut self, bytes: &[u8]) {
+        self.incoming.drain(..std::mem::take(&mut self.taken));
+        self.incoming.extend(bytes);
+    }
+
     /// A frame, if all of it is there.
     fn frame(&mut self) -> io::Result<Option<FromRuntime>> {
-        let Some((length, rest)) = self.incoming.split_first_chunk::<LENGTH_BYTES>() else {
+        let left = &self.incoming[self.taken..];
+        let Some((length, rest)) = left.split_first_chunk::<LENGTH_BYTES>() else {
             return Ok(None);
         };
         let bytes = u32::from_le_bytes(*length);
@@ -127,7 +136,7 @@ impl Link {
         let decoded = minicbor::decode(frame);
         let frame = decoded
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
-        self.incoming.drain(..LENGTH_BYTES + bytes as usize);
+        self.taken += LENGTH_BYTES + bytes as usize;
         Ok(Some(frame))
     }
 }
