@@ -4,12 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A rank that has work for so many units does not ask others what they have: it looks at the board
- * when it has none. Before that it asks for longer than it takes to ask all. */
-#define ASKS_UNITS 16
-
 /* How often a rank takes in what others send, in a unit of time. */
 #define LOOKS_A_UNIT 4
+
+/* The part of all ranks whose entries two exchange in a unit of time, half of them each. */
+#define WINDOW_PART 2
 
 /* A message begins with the bytes of its datagrams. */
 #define SEGMENT_BYTES sizeof(uint64_t)
@@ -76,6 +75,11 @@ static TidingsConfig configuration(const Board *board, uint64_t seed)
     TidingsConfig config =
         tidings_config_default((uint32_t)board->mail->ranks, (uint32_t)board->mail->rank);
     config.interval_us = board->unit_us;
+    /* What is sent reaches a rank that runs a task when that ends. Strategy `grid` asks a member of
+     * a row for what was said since it last answered, and four units before: it does not get from
+     * it what came there later than that. */
+    config.strategy = TIDINGS_STRATEGY_PUSH_PULL;
+    config.window_entries = ((uint32_t)board->mail->ranks + WINDOW_PART - 1) / WINDOW_PART;
     config.payload_bytes = sizeof(uint64_t);
     config.datagram_bytes = TIDINGS_MAX_DATAGRAM_BYTES;
     config.message_bytes = 4 * TIDINGS_MAX_DATAGRAM_BYTES;
@@ -113,7 +117,6 @@ void board_turn(Board *board, uint64_t work_ns)
 {
     uint64_t due_us = 0, look_us = now_us(board) + board->unit_us / LOOKS_A_UNIT;
     tidings_node_publish(board->node, (const uint8_t *)&work_ns, sizeof work_ns);
-    tidings_node_set_asks(board->node, work_ns / 1000 < ASKS_UNITS * board->unit_us);
     tidings_node_turn(board->node, &board->transport, &due_us);
     board->due_us = due_us < look_us ? due_us : look_us;
 }

@@ -1,8 +1,7 @@
 /*
  * What a rank knows of the work of others: each publishes how much it has, and the ranks gossip
  * (tidings_node.h) in the pauses of a phase, over the same mail. Entries are as old as gossip has
- * it; between phases nothing is sent. A rank that has work for long says what it has and answers,
- * but does not ask.
+ * it; between phases nothing is sent.
  */
 #ifndef TIDINGS_STEAL_BOARD_H
 #define TIDINGS_STEAL_BOARD_H

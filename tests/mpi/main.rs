@@ -23,3 +23,4 @@ mod saved;
 mod shared_by_stealing;
 mod shim;
 mod stealing;
+mod stealing_simulated;

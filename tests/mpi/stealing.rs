@@ -12,17 +12,16 @@ use tempfile::TempDir;
 use tidings_experiment::agents::programs;
 use tidings_steal::trace::{File, Statistics, Tree};
 
-use crate::platforms::platform;
 use crate::toolchain::{self, Mpi, done, place, root, run, said};
 
 /// The program of checks and that of applications, built once for all tests of this process.
-struct Built {
+pub(crate) struct Built {
     folder: TempDir,
     mpi: Mpi,
 }
 
 impl Built {
-    fn of(mpi: Mpi) -> &'static Self {
+    pub(crate) fn of(mpi: Mpi) -> &'static Self {
         static BUILT: [OnceLock<Built>; 5] = [const { OnceLock::new() }; 5];
         BUILT[mpi as usize].get_or_init(|| {
             let folder = place();
@@ -49,7 +48,7 @@ impl Built {
         launcher
     }
 
-    fn applications(&self) -> PathBuf {
+    pub(crate) fn applications(&self) -> PathBuf {
         self.folder.path().join(format!("tidings-mpi-steal.{}", self.mpi.name()))
     }
 
@@ -127,31 +126,6 @@ fn tasks_do_what_they_may_on_a_simulated_machine() {
 #[test]
 fn an_idle_rank_of_a_simulated_machine_waits_for_a_message_or_for_a_time() {
     Built::of(Mpi::Simulated).check(3, "waits");
-}
-
-/// What simulated ranks, each on a node of its own, say of a phase of twenty tasks a rank.
-fn model_of(ranks: usize, victims: &str) -> String {
-    let (built, folder) = (Built::of(Mpi::Simulated), place());
-    let words = ["torus", "--nodes", &ranks.to_string()];
-    let (network, hosts) = platform(folder.path(), &words);
-    let mut command = Command::new("smpirun");
-    command.arg("-platform").arg(network).arg("-hostfile").arg(hosts).current_dir(folder.path());
-    command.args(["-n", words[2], "--log=root.thres:error", "--cfg=smpi/iprobe:5e-6"]);
-    command.args(["--cfg=smpi/simulate-computation:no", "--cfg=smpi/grow-injected-times:no"]);
-    command.arg("--cfg=smpi/test:5e-6").arg(built.applications());
-    let tasks = format!("uneven:{}", 20 * ranks);
-    done(command.args([&tasks, "--model", "--selection", victims]))
-}
-
-/// Of so many ranks each look and each nap would be an event of the simulator. Nothing depends on
-/// the machine that simulates.
-#[test]
-fn hundreds_of_simulated_ranks_do_the_same_each_time() {
-    for victims in ["random", "known"] {
-        let (first, second) = (model_of(256, victims), model_of(256, victims));
-        assert!(first.contains(r#""ranks":256"#) && first.contains(r#""tasks":5120"#), "{first}");
-        assert_eq!(first, second);
-    }
 }
 
 /// A program in Fortran with the library's module.

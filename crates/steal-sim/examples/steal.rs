@@ -7,7 +7,7 @@
 //!
 //! | argument | what it says | otherwise |
 //! |---|---|---|
-//! | `program` | `like` (made, like SCF), `scf-line`, `scf-box` (64 atoms), `tce`, or a tree as `T1` | `like` |
+//! | `program` | `like`, `uneven` (made, like SCF), `scf-line`, `scf-box` (64 atoms), `tce`, or a tree as `T1` | `like` |
 //! | `order` | of lists: `list`, or tasks that divide it, `help-first` or `work-first` | `list` |
 //! | `policy` | `random`, `nearest`, `lifelines`, `known`; `persistence`: a balancer before it | `known` |
 //! | `workers`, `seed`, `iterations` | numbers | 1024, 1, 1 |
@@ -19,6 +19,7 @@
 //! | `slow` | one in this many workers at half speed | 0 |
 //! | `trace` | a file for the trace of the first iteration | none |
 //! | `replay` | a file with a trace that the first iteration follows | none |
+//! | `between` | `yes`: workers look for messages between tasks only | `no` |
 //! | `latency_us` | what a message takes one way | 10 |
 //! | `noise`, `drift` | how much costs change between iterations | 0.1, 0.01 |
 
@@ -28,6 +29,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::ExitCode;
 
+use tidings_applications::Application as _;
+use tidings_applications::uneven::Uneven;
 use tidings_applications::uts::trees::named;
 use tidings_primitives::chance::mix;
 use tidings_steal::queue::Half;
@@ -84,6 +87,7 @@ fn setting(arguments: &Arguments, policy: &str) -> Result<Setting, String> {
         seed: arguments.number("seed", 1)?,
         iterations: arguments.number("iterations", 1)?,
         unit_ns: 1000 * unit_us,
+        between_tasks: arguments.text("between", "no") == "yes",
         slow_one_in: arguments.number("slow", 0)?,
         latency_ns: 1000 * arguments.number("latency_us", 10)?,
         ..setting
@@ -101,6 +105,10 @@ fn costs(
         "like" => {
             let mean_us: u64 = arguments.number("mean_us", 4400)?;
             like_scf(workers, arguments.number("tasks", 1000)?, 1000 * mean_us, seed)
+        }
+        "uneven" => {
+            let tasks = workers * arguments.number("tasks", 1000)?;
+            (0..tasks).map(|task| Uneven(tasks).cost(&task)).collect()
         }
         "scf-line" => scf([64, 1, 1]),
         "scf-box" => scf([4, 4, 4]),

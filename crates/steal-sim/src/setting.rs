@@ -30,6 +30,9 @@ pub struct Setting {
     pub byte_ns: f64,
     /// What a worker that runs a task loses with each message that it sends or gets.
     pub message_ns: i64,
+    /// Whether a worker looks for messages between tasks only, as a rank of an MPI program does;
+    /// otherwise it answers when they arrive.
+    pub between_tasks: bool,
     /// The unit of time of the gossip that fills the board; 0: there is no board.
     pub unit_ns: i64,
     /// One in this many workers runs at half speed; 0: none.
@@ -59,6 +62,7 @@ impl Setting {
             jitter_ns: 0,
             byte_ns: 0.1,
             message_ns: 500,
+            between_tasks: false,
             unit_ns: 0,
             slow_one_in: 0,
             deaths: Vec::new(),

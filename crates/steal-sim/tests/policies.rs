@@ -28,6 +28,45 @@ fn knowledge_saves_attempts_and_steals_at_no_less_efficiency() {
     assert!(known.efficiency + 0.005 >= random.efficiency);
 }
 
+/// Workers that answer between tasks only, as ranks of an MPI program do: thieves wait for answers,
+/// and what they were told of is older when they get it.
+#[test]
+fn knowledge_saves_as_much_where_victims_answer_between_tasks() {
+    let between = |setting| Setting { between_tasks: true, ..setting };
+    let at_once = of(config::random(22), |setting| setting).remove(0);
+    let random = of(config::random(22), between).remove(0);
+    let known = of(config::known(22), |setting| Setting { unit_ns: 5_000_000, ..between(setting) })
+        .remove(0);
+    let steals = |one: &Iteration| one.counters.steals + one.counters.pushed;
+    assert!(random.waiting_ns > 10 * at_once.waiting_ns);
+    assert!(10 * known.counters.attempts <= random.counters.attempts);
+    assert!(5 * steals(&known) <= 3 * steals(&random));
+    assert!(known.efficiency >= random.efficiency);
+}
+
+/// Of a thousand workers one has all the work, and all see the same board. Two are to ask it at a
+/// time; before there is a board all do so at random.
+#[test]
+fn a_thousand_thieves_of_one_victim_take_turns() {
+    let (workers, tasks) = (1000, 10_000);
+    let config = Config::new(config::known(22), 22);
+    let setting = Setting { unit_ns: 5_000_000, ..Setting::new(workers, config, 3) };
+    let mut list = Listed::in_blocks(vec![10_000_000; tasks], workers).assigned(&vec![0; tasks]);
+    let phase = run(&setting, &mut list).remove(0);
+    assert!(phase.is_complete() && phase.never + phase.twice == 0);
+    assert!(phase.thieves_at_once <= 8, "{}", phase.thieves_at_once);
+}
+
+/// A unit of a tenth of the phase, so that entries say nothing of who has work now.
+#[test]
+fn where_entries_are_old_knowledge_is_as_good_as_lifelines() {
+    let lifelines = of(config::lifelines(), |setting| setting).remove(0);
+    let unit_ns = lifelines.makespan_ns / 10;
+    let known = of(config::known(22), |setting| Setting { unit_ns, ..setting }).remove(0);
+    let (one, other) = (known.efficiency, lifelines.efficiency);
+    assert!(one + 0.005 >= other, "{one} {other}");
+}
+
 #[test]
 fn retention_leaves_little_to_steal() {
     let iterations = of(config::known(22), |mut setting| {

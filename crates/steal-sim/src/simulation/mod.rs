@@ -162,9 +162,21 @@ impl<P: Program> Simulation<'_, P> {
     }
 
     fn arrive(&mut self, from: u32, to: u32, message: Message) {
-        if !self.seats[to as usize].lives {
+        let seat = &mut self.seats[to as usize];
+        if !seat.lives {
             return;
         }
+        if self.setting.between_tasks && seat.running.is_some() && !seat.is_due {
+            return seat.mail.push_back((from, message));
+        }
+        self.take_in(from, to, message);
+        if core::mem::take(&mut self.seats[to as usize].is_due) {
+            self.end_task(to);
+        }
+        self.pump(to);
+    }
+
+    fn take_in(&mut self, from: u32, to: u32, message: Message) {
         let now = self.now();
         match &message.body {
             Body::Refused { .. } => self.ledger.refused(to, from, self.now_ns),
@@ -174,10 +186,16 @@ impl<P: Program> Simulation<'_, P> {
         let seat = &mut self.seats[to as usize];
         seat.owe(self.setting.message_ns);
         seat.worker.receive(from, message, now);
-        if core::mem::take(&mut seat.is_due) {
-            self.end_task(to);
+    }
+
+    /// Takes in what came while a task ran; how many messages that were.
+    fn take_in_mail(&mut self, worker: u32) -> usize {
+        let mail = core::mem::take(&mut self.seats[worker as usize].mail);
+        let count = mail.len();
+        for (from, message) in mail {
+            self.take_in(from, worker, message);
         }
-        self.pump(to);
+        count
     }
 
     fn end_task(&mut self, worker: u32) {
@@ -188,6 +206,10 @@ impl<P: Program> Simulation<'_, P> {
             running.debt_ns = 0;
             return;
         }
+        if seat.worker.waits() {
+            self.take_in_mail(worker);
+        }
+        let seat = &mut self.seats[worker as usize];
         if seat.worker.waits() {
             seat.is_due = true;
             return;
@@ -212,7 +234,10 @@ impl<P: Program> Simulation<'_, P> {
         if self.ledger.ran(worker, number, running.cost_ns, self.now_ns) {
             self.last_task_ended();
         }
+        let taken_in = self.take_in_mail(worker);
         self.pump(worker);
+        let seat = &mut self.seats[worker as usize];
+        (0..taken_in).for_each(|_| seat.owe(self.setting.message_ns));
     }
 
     /// No task is left: all who are idle from now on wait for the end.

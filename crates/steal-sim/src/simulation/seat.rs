@@ -1,8 +1,10 @@
 //! A seat: a worker with the task that it runs, and what it does without one.
 
+use std::collections::VecDeque;
+
 use tidings_primitives::chance::mix;
 use tidings_steal::retention::list;
-use tidings_steal::{Frame, Worker};
+use tidings_steal::{Frame, Message, Worker};
 
 /// The task that runs.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub(super) struct Seat {
     pub(super) idle: Option<(Idle, i64)>,
     /// Whether the task that runs is over, and its worker waits for what came before its end.
     pub(super) is_due: bool,
+    /// What came while it ran a task, if it looks for messages between tasks only.
+    pub(super) mail: VecDeque<(u32, Message)>,
     /// A hash of the tasks that it ran.
     pub(super) order: u64,
 }
@@ -44,8 +48,8 @@ pub(super) struct Seat {
 impl Seat {
     pub(super) fn new(worker: Worker, slowness: i64) -> Self {
         let (lives, within, running, deadline_ns, idle) = (true, false, None, None, None);
-        let (is_due, order) = (false, 0);
-        Self { worker, slowness, lives, within, running, deadline_ns, idle, is_due, order }
+        let (is_due, mail, order) = (false, VecDeque::new(), 0);
+        Self { worker, slowness, lives, within, running, deadline_ns, idle, is_due, mail, order }
     }
 
     /// It has run a task.
