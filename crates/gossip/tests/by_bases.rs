@@ -85,7 +85,7 @@ impl Talk {
         self.publish();
         self.cluster.run_for(part);
         look(&self.cluster);
-        self.cluster.run_for(UNIT - part);
+        self.cluster.run_for(UNIT.saturating_sub(part));
         self.unit += 1;
         self.note_said();
         self.check();

@@ -232,7 +232,7 @@ mod tests {
             asked.cheapest(&[Strategy::Grid]).expect("entries fit").expect("it can be reached")
         };
         let (whole, changes) = (of(whole), of(changes));
-        assert!(changes.bytes_s() < 0.5 * whole.bytes_s(), "{changes:?} {whole:?}");
+        assert!(changes.bytes_s() < 0.8 * whole.bytes_s(), "{changes:?} {whole:?}");
     }
 
     #[test]
