@@ -10,7 +10,8 @@
 //! Entries twice as old as the model's oldest are of nodes that are silent, which no window makes
 //! younger: they do not count.
 //!
-//! The model is searched when the members have changed by a thirty-second, and then not again for
+//! The model is searched when the members have changed by a thirty-second, or what entries take as
+//! changes by a half, and then not again for
 //! some units unless they have doubled: among thousands of nodes a search takes some hundredths of
 //! a second.
 
@@ -19,7 +20,7 @@ use core::time::Duration;
 use tidings_primitives::time::Instant;
 
 use crate::config::AgeTarget;
-use crate::dissemination::layout::Budget;
+use crate::dissemination::layout::{Budget, Changes};
 use crate::dissemination::strategy::Strategy;
 use crate::model::{Goal, forecast, least_window};
 
@@ -56,6 +57,7 @@ pub(crate) struct AgeKeeper {
 #[derive(Clone, Copy, Debug)]
 struct Choice {
     members: usize,
+    changes: Option<Changes>,
     window_entries: usize,
     /// Entries older than that are of silent nodes.
     silent: Duration,
@@ -65,9 +67,9 @@ struct Choice {
 
 impl Choice {
     /// Whether it would hardly be another now, or is too new to be thrown away.
-    fn suits(&self, members: usize, now: Instant) -> bool {
+    fn suits(&self, members: usize, changes: Option<Changes>, now: Instant) -> bool {
         let near = 32 * self.members.abs_diff(members) <= self.members;
-        near || (now < self.next && members < 2 * self.members)
+        (near && changes == self.changes) || (now < self.next && members < 2 * self.members)
     }
 }
 
@@ -113,7 +115,7 @@ impl AgeKeeper {
         interval: Duration,
         (strategy, budget): (Strategy, Budget),
     ) {
-        if self.choice.is_some_and(|choice| choice.suits(members, now)) {
+        if self.choice.is_some_and(|choice| choice.suits(members, budget.changes, now)) {
             return;
         }
         let goal = Goal {
@@ -128,7 +130,8 @@ impl AgeKeeper {
         let silent = interval.mul_f64(2.0 * oldest_units.max(1.0));
         let silent = silent.max(2 * self.target.age);
         let next = now + interval.mul_f64(SETTLE_UNITS);
-        self.choice = Some(Choice { members, window_entries, silent, next });
+        self.choice =
+            Some(Choice { members, changes: budget.changes, window_entries, silent, next });
         self.begin(next);
     }
 
@@ -228,6 +231,7 @@ mod tests {
             frame_bytes: OVERHEAD_BYTES,
             datagram_entries: 18,
             window_entries: 1,
+            changes: None,
         };
         keeper.choose(now, 256, UNIT, (Strategy::Grid, budget));
     }

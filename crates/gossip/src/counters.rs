@@ -52,6 +52,10 @@ counters! {
     bases_sent,
     /// Bases taken: later than the held ones.
     bases_taken,
+    /// Entries in answers to pulls that arrived.
+    answer_entries_received,
+    /// Bytes of these entries, with all that is said beside them within the seal but records.
+    answer_bytes_received,
     /// Entries passed over: told as changes by a base that is not held.
     entries_without_base,
     /// Entries passed over: told as changes by bases of which this node holds others.

@@ -85,6 +85,7 @@ pub mod delta;
 mod detector;
 pub mod dissemination;
 pub mod entry;
+mod entry_cost;
 pub mod error;
 pub mod event;
 mod id_table;

@@ -4,14 +4,22 @@
 mod cluster;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use cluster::{Cluster, UNIT, address, config, member, name, node};
+use tidings_gossip::dissemination::layout::Budget;
+use tidings_gossip::model;
+use tidings_gossip::payload::{NodeState, Settled, Tolerances};
+use tidings_gossip::signed::SIGNED_BYTES;
+use tidings_gossip::wire::{ENTRY_OVERHEAD_BYTES, overhead_bytes};
 use tidings_gossip::{
-    Config, Counters, EntryState, Incarnation, Instant, KeyRing, Member, Node, NodeId, Strategy,
-    Window,
+    Config, Counters, EntryState, Identities, Incarnation, Instant, KeyRing, Member, Node, NodeId,
+    Signer, Strategy, Window,
 };
 
 const PAYLOAD_BYTES: usize = 64;
+/// The windows of most tests.
+const PERCENT: f64 = 50.0;
 
 /// What a node says in a unit.
 type Speech = fn(node: usize, unit: u32) -> Vec<u8>;
@@ -32,12 +40,12 @@ fn all_new(node: usize, unit: u32) -> Vec<u8> {
     words.flat_map(|word| tidings_primitives::chance::mix(word).to_le_bytes()).collect()
 }
 
-fn settings(nodes: usize, version: u8) -> Config {
+fn settings(nodes: usize, version: u8, percent: f64) -> Config {
     let mut config = config(nodes);
     config.strategy = Strategy::Grid;
     config.payload_bytes = PAYLOAD_BYTES as u16;
     config.datagram_bytes = 1452;
-    config.window = Window::Percent(50.0);
+    config.window = Window::Percent(percent);
     config.wire_version = version;
     config
 }
@@ -52,9 +60,13 @@ struct Talk {
 
 impl Talk {
     fn new(nodes: usize, versions: &[u8], speech: Speech) -> Self {
+        Self::with_windows(nodes, versions, speech, PERCENT)
+    }
+
+    fn with_windows(nodes: usize, versions: &[u8], speech: Speech, percent: f64) -> Self {
         let roster: Vec<Member> = (0..nodes).map(member).collect();
         let make = |n: usize| {
-            let config = settings(nodes, versions[n % versions.len()]);
+            let config = settings(nodes, versions[n % versions.len()], percent);
             node(&config, n, &roster, 1, Instant::EPOCH)
         };
         let cluster = Cluster::of((0..nodes).map(make).collect());
@@ -64,22 +76,50 @@ impl Talk {
     /// Lets units pass; after each all that is held is held against what was said.
     fn run(&mut self, units: u32) {
         for _ in 0..units {
-            let (speech, unit) = (self.speech, self.unit);
-            for (n, node) in self.cluster.nodes.iter_mut().enumerate() {
-                if let Some(node) = node {
-                    node.publish(&speech(n, unit)).expect("it fits");
-                }
+            self.unit_with_look(UNIT, |_| ());
+        }
+    }
+
+    /// Lets a unit pass, and looks at the cluster after so much of it.
+    fn unit_with_look(&mut self, part: Duration, look: impl FnOnce(&Cluster)) {
+        self.publish();
+        self.cluster.run_for(part);
+        look(&self.cluster);
+        self.cluster.run_for(UNIT.saturating_sub(part));
+        self.unit += 1;
+        self.note_said();
+        self.check();
+    }
+
+    /// Gives the nodes clocks that agree, with rounds in the middle of what is a unit here.
+    fn set_clocks(&mut self) {
+        for node in self.cluster.nodes.iter_mut().flatten() {
+            node.set_clock(Instant::EPOCH, UNIT.as_micros() as i64 / 2);
+        }
+        // The first rounds are at any time: two of a node may be in one unit.
+        self.publish();
+        for _ in 0..256 {
+            self.cluster.run_for(UNIT / 128);
+            self.note_said();
+        }
+    }
+
+    fn publish(&mut self) {
+        let (speech, unit) = (self.speech, self.unit);
+        for (n, node) in self.cluster.nodes.iter_mut().enumerate() {
+            if let Some(node) = node {
+                node.publish(&speech(n, unit)).expect("it fits");
             }
-            self.cluster.run(1);
-            self.unit += 1;
-            let now = self.cluster.now;
-            for (n, node) in self.cluster.nodes.iter().enumerate() {
-                let Some(node) = node else { continue };
-                let own = node.entry(&name(n), now).expect("it knows itself");
-                let stamp = (n, own.incarnation, own.sequence.unwrap_or_default());
-                self.said.insert(stamp, own.payload.to_vec());
-            }
-            self.check();
+        }
+    }
+
+    fn note_said(&mut self) {
+        let now = self.cluster.now;
+        for (n, node) in self.cluster.nodes.iter().enumerate() {
+            let Some(node) = node else { continue };
+            let own = node.entry(&name(n), now).expect("it knows itself");
+            let stamp = (n, own.incarnation, own.sequence.unwrap_or_default());
+            self.said.insert(stamp, own.payload.to_vec());
         }
     }
 
@@ -130,6 +170,60 @@ fn changes_take_a_fraction_of_the_bytes_and_none_is_passed_over() {
     assert_eq!(whole.sum(|counters| counters.bases_sent + counters.bases_taken), 0);
 }
 
+/// Nodes whose clocks agree and that send changes: what an entry takes in their answers is given to
+/// the model, which says ages and bytes of windows of all sizes.
+#[test]
+fn the_model_knows_what_changes_cost() {
+    const NODES: usize = 96;
+    const UNITS: u32 = 160;
+    for percent in [15.0, 30.0, 60.0] {
+        let mut talk = Talk::with_windows(NODES, &[3], usual, percent);
+        talk.set_clocks();
+        talk.run(80);
+        let counted = |talk: &Talk| {
+            let of: [fn(&Counters) -> u64; 3] = [
+                |counters| counters.answer_bytes_received,
+                |counters| counters.answer_entries_received,
+                |counters| counters.bytes_sent,
+            ];
+            of.map(|of| talk.sum(of) as f64)
+        };
+        let (before, mut age) = (counted(&talk), 0.0);
+        for step in 0..UNITS {
+            // Moments that fill the unit evenly.
+            let part = UNIT.mul_f64(f64::from(step) * 0.618_034 % 1.0);
+            talk.unit_with_look(part, |cluster| age += cluster.ages().0 / f64::from(UNITS));
+        }
+        let after = counted(&talk);
+        let [bytes, entries, sent] = [0, 1, 2].map(|at| after[at] - before[at]);
+        let config = settings(NODES, 3, percent);
+        let (entry_bytes, frame_bytes) = (ENTRY_OVERHEAD_BYTES + PAYLOAD_BYTES, overhead_bytes(3));
+        let room = usize::from(config.datagram_bytes) - frame_bytes;
+        let whole = Budget {
+            entry_bytes,
+            frame_bytes,
+            datagram_entries: room / entry_bytes,
+            window_entries: config.window.entries(NODES),
+            changes: None,
+        };
+        let an_entry = (bytes / entries).round() as usize;
+        let forecast = |budget: &Budget| model::forecast(Strategy::Grid, NODES, budget, 0.0);
+        let found = forecast(&whole.with_changes(an_entry, room));
+        let sent = sent / (NODES as f64 * f64::from(UNITS));
+        // Nodes count the own entry too, whose age is half a unit on average.
+        let age = (age * NODES as f64 - 0.5) / (NODES as f64 - 1.0);
+        println!(
+            "{percent} %: {an_entry} bytes an entry; age {age:.3}, by the model {:.3}; bytes a unit \
+             {sent:.0}, by the model {:.0}; age of whole entries {:.3}",
+            found.age_avg_units,
+            found.bytes,
+            forecast(&whole).age_avg_units
+        );
+        assert!((age / found.age_avg_units - 1.0).abs() < 0.1, "{age} {found:?}");
+        assert!((sent / found.bytes - 1.0).abs() < 0.1, "{sent} {}", found.bytes);
+    }
+}
+
 #[test]
 fn nodes_of_all_versions_know_each_other_whatever_is_lost() {
     let mut talk = Talk::new(36, &[1, 2, 3], usual);
@@ -142,7 +236,7 @@ fn nodes_of_all_versions_know_each_other_whatever_is_lost() {
     talk.cluster.crash(2);
     talk.run(10);
     let roster: Vec<Member> = (0..36).map(member).collect();
-    let again = node(&settings(36, 3), 2, &roster, 2, talk.cluster.now);
+    let again = node(&settings(36, 3, PERCENT), 2, &roster, 2, talk.cluster.now);
     talk.cluster.start(2, again);
     talk.run(30);
     assert_eq!(talk.cluster.known_min(), 36);
@@ -159,7 +253,7 @@ fn a_member_that_goes_back_to_an_earlier_version_is_sent_whole_entries() {
     talk.run(20);
     talk.cluster.crash(5);
     let roster: Vec<Member> = (0..8).map(member).collect();
-    let back = node(&settings(8, 1), 5, &roster, 2, talk.cluster.now);
+    let back = node(&settings(8, 1, PERCENT), 5, &roster, 2, talk.cluster.now);
     talk.cluster.start(5, back);
     talk.run(20);
     let dropped = talk.cluster.node(5).counters().dropped_version;
@@ -183,6 +277,62 @@ fn what_is_all_new_each_unit_costs_no_more_than_whole_entries() {
 
 /// Payloads of which a longer one comes and goes: a base that says more than a datagram has room
 /// for is not used.
+/// Readings that nodes of even and odd numbers settle within other tolerances, or not at all.
+fn settled(node: usize, unit: u32) -> Vec<u8> {
+    let tolerances = if node % 2 == 0 { Tolerances::default() } else { Tolerances::exact() };
+    let busy = f64::from((unit * 7 + node as u32 * 13) % 100) + 0.37;
+    let state = NodeState { cpu_busy_percent: Some(busy), ..NodeState::default() };
+    let mut payload = vec![0; PAYLOAD_BYTES];
+    let mut settled = Settled::default();
+    settled.encode(&tolerances, &state, &mut payload).expect("it has room");
+    payload
+}
+
+#[test]
+fn nodes_with_other_tolerances_read_what_was_said() {
+    let mut talk = Talk::new(24, &[3], settled);
+    talk.run(40);
+    assert_eq!(talk.cluster.known_min(), 24);
+    assert_eq!(talk.sum(|counters| counters.dropped_malformed), 0);
+    assert!(talk.sum(|counters| counters.bases_taken) > 0);
+}
+
+/// Who verifies takes nothing by bases, and is sent whole entries by those that do not.
+#[test]
+fn signed_entries_go_whole_to_those_that_verify() {
+    const NODES: usize = 12;
+    let roster: Vec<Member> = (0..NODES).map(member).collect();
+    let line = |n: usize| format!("{} {}\n", name(n), signer(n).public());
+    let identities = Identities::parse(&(0..NODES).map(line).collect::<String>()).expect("a list");
+    let mut config = settings(NODES, 3, PERCENT);
+    config.payload_bytes = 8 + SIGNED_BYTES;
+    let make = |n: usize| {
+        let mut node = node(&config, n, &roster, 1, Instant::EPOCH);
+        let verifies = n % 3 == 0;
+        node.sign(signer(n), verifies.then_some(&identities)).expect("there is room");
+        node
+    };
+    let mut cluster = Cluster::of((0..NODES).map(make).collect());
+    for unit in 0..40u64 {
+        for node in cluster.nodes.iter_mut().flatten() {
+            node.publish(&(unit / 5).to_le_bytes()).expect("it fits");
+        }
+        cluster.run(1);
+    }
+    assert_eq!(cluster.known_min(), NODES as u32);
+    assert!(cluster.ages().0 < 3.0, "{:?}", cluster.ages());
+    for (n, node) in (0..).zip(cluster.up()) {
+        let (counters, verifies) = (node.counters(), n % 3 == 0);
+        assert_eq!(node.versions_read().highest, if verifies { 2 } else { 3 });
+        assert_eq!(counters.bases_sent + counters.bases_taken > 0, !verifies, "{n} {counters:?}");
+        assert_eq!(counters.entries_unsigned + counters.dropped_version, 0, "{n} {counters:?}");
+    }
+}
+
+fn signer(n: usize) -> Signer {
+    Signer::from_bytes([n as u8 + 1; 32])
+}
+
 #[test]
 fn payloads_of_another_length_are_told_all_the_same() {
     fn short(node: usize, unit: u32) -> Vec<u8> {
@@ -193,7 +343,7 @@ fn payloads_of_another_length_are_told_all_the_same() {
     }
     let roster: Vec<Member> = (0..6).map(member).collect();
     let make = |n: usize| {
-        let mut config = settings(6, 3);
+        let mut config = settings(6, 3, PERCENT);
         (config.payload_bytes, config.payload_bytes_most) = (30, 64);
         let mut node = node(&config, n, &roster, 1, Instant::EPOCH);
         if n == 0 {
@@ -212,7 +362,8 @@ fn payloads_of_another_length_are_told_all_the_same() {
 
 #[test]
 fn the_bound_on_memory_knows_of_bases() {
-    let [whole, changes] = [2, 3].map(|version| settings(100, version).memory_bound_bytes());
+    let [whole, changes] =
+        [2, 3].map(|version| settings(100, version, PERCENT).memory_bound_bytes());
     assert_eq!(changes - whole, 100 * (PAYLOAD_BYTES as u64 + 16));
 }
 
@@ -234,7 +385,7 @@ mod traitor {
 
     /// A datagram of version 3 from node 1.
     fn sealed(kind: Kind, counter: u64, body: &[u8]) -> Vec<u8> {
-        let cluster = settings(4, 3).cluster;
+        let cluster = settings(4, 3, PERCENT).cluster;
         let header = Header {
             version: 3,
             kind,
@@ -270,7 +421,7 @@ mod traitor {
 
     fn victim(version: u8) -> Node {
         let roster: Vec<Member> = (0..4).map(member).collect();
-        node(&settings(4, version), 0, &roster, 1, Instant::EPOCH)
+        node(&settings(4, version, PERCENT), 0, &roster, 1, Instant::EPOCH)
     }
 
     /// What the victim holds of node 2: incarnation, sequence and the first byte.

@@ -174,6 +174,27 @@ fn no_strategy_takes_memory() {
     }
 }
 
+/// What nodes say changes every third unit, so that bases are made, sent and taken.
+#[test]
+fn changes_by_bases_take_no_memory() {
+    let mut config = config(64);
+    config.strategy = Strategy::Grid;
+    config.wire_version = 3;
+    let mut table = Table::new(&config, 40, false);
+    table.run(400);
+    let bases = table.sent(|node| node.counters().bases_sent);
+    let mut allocated = 0;
+    for unit in 0..200u32 {
+        for node in &mut table.nodes {
+            node.publish(&(unit / 3).to_le_bytes()).expect("it fits");
+        }
+        allocated += table.run(1);
+    }
+    assert_eq!(allocated, 0);
+    assert!(table.sent(|node| node.counters().bases_sent) > bases, "bases are part of it");
+    assert!(table.sent(|node| node.counters().answer_entries_received) > 0);
+}
+
 #[test]
 fn a_bounded_vector_takes_no_memory() {
     let mut config = config(64);

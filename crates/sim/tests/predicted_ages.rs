@@ -87,8 +87,13 @@ fn the_model_agrees_with_figure_2() {
         let number = |at: usize| cells[at].parse::<f64>().expect("a number");
         let nodes = number(0) as usize;
         let window_entries = (nodes as f64 * number(1) / 100.0 + 1e-9) as usize;
-        let budget =
-            Budget { entry_bytes: 76, frame_bytes: 50, datagram_entries: 861, window_entries };
+        let budget = Budget {
+            entry_bytes: 76,
+            frame_bytes: 50,
+            datagram_entries: 861,
+            window_entries,
+            changes: None,
+        };
         let predicted = forecast(Strategy::Uniform, nodes, &budget, 0.0);
         // Its runs warm up for 60 units: what is older is not that of the steady state yet.
         let oldest_bound = if predicted.oldest_units() > 60.0 { 15.0 } else { 5.0 };

@@ -52,6 +52,7 @@ pub fn ages(nodes: u32) -> Vec<f64> {
         frame_bytes: 60,
         datagram_entries: 55,
         window_entries: (nodes / 5).max(1),
+        changes: None,
     };
     let forecast = forecast(Strategy::Grid, nodes, &budget, 0.0);
     let middle = |part: usize| (part as f64 + 0.5) / PARTS as f64;

@@ -36,25 +36,38 @@ pub(crate) enum Kind {
     Exact,
     /// Payloads that hold those of so many machines: readings of many devices.
     Large,
+    /// Recorded ones of one machine, and modelled ones of its devices, of which few move.
+    Devices,
     /// Bits that are new each unit.
     Noise,
 }
 
+/// Devices of a machine, how many words of two bytes each has, and how many of these move.
+const DEVICES: usize = 8;
+const DEVICE_WORDS: usize = 61;
+const MOVING_WORDS: usize = 3;
+/// Units between two readings of devices, as of all others.
+const DEVICE_UNITS: u64 = 4;
+/// What a reading of a device moves by where it leaves its tolerance, in the steps of its word.
+const DEVICE_STEP: u16 = 16;
+
 impl Kind {
-    pub(crate) const ALL: [Self; 4] = [Self::Usual, Self::Exact, Self::Large, Self::Noise];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Usual, Self::Exact, Self::Large, Self::Devices, Self::Noise];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Usual => "usual",
             Self::Exact => "exact",
             Self::Large => "usual, of 23 machines",
+            Self::Devices => "usual, and 8 devices",
             Self::Noise => "all new",
         }
     }
 
     pub(crate) const fn payload_bytes(self) -> usize {
         match self {
-            Self::Large => 1_024,
+            Self::Large | Self::Devices => 1_024,
             _ => 64,
         }
     }
@@ -74,6 +87,9 @@ pub(crate) struct Speaker<'a> {
     tolerances: Tolerances,
     chance: Chance,
     kind: Kind,
+    units: u64,
+    /// What the moving words of its devices say.
+    moving: [u16; DEVICES * MOVING_WORDS],
 }
 
 impl<'a> Speaker<'a> {
@@ -94,6 +110,8 @@ impl<'a> Speaker<'a> {
             },
             chance: Chance::new(seed ^ node as u64),
             kind,
+            units: node as u64,
+            moving: [0x4000; DEVICES * MOVING_WORDS],
         })
     }
 
@@ -111,6 +129,25 @@ impl<'a> Speaker<'a> {
             let state: NodeState = machine.state();
             settled.encode(&self.tolerances, &state, part).map_err(|error| error.to_string())?;
         }
+        if self.kind == Kind::Devices {
+            self.say_devices(&mut payload[FIXED_BYTES..]);
+        }
+        self.units += 1;
         Ok(())
+    }
+
+    /// Each second every other moving reading leaves its tolerance, up or down.
+    fn say_devices(&mut self, payload: &mut [u8]) {
+        for (at, word) in self.moving.iter_mut().enumerate() {
+            if self.units % DEVICE_UNITS == 0 {
+                *word = match self.chance.below(4) {
+                    0 => word.saturating_sub(DEVICE_STEP),
+                    1 => word.saturating_add(DEVICE_STEP),
+                    _ => *word,
+                };
+            }
+            let place = at / MOVING_WORDS * DEVICE_WORDS + at % MOVING_WORDS;
+            payload[2 * place..2 * place + 2].copy_from_slice(&word.to_le_bytes());
+        }
     }
 }

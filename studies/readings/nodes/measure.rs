@@ -26,6 +26,9 @@ const WINDOW_PERCENT: usize = 20;
 const WHOLE_PAYLOAD_BYTES: usize = 64;
 pub(crate) const DATAGRAM_BYTES: usize = 1_452;
 
+/// The bytes of so many whole entries of each node pass before anything is counted, at least.
+const STARTS: usize = 4;
+
 const HEADING: &str = "readings,payload_bytes,wire_version,lost_percent,window_entries,\
     budget_bytes_unit,bytes_unit,entries_unit,bytes_an_entry,bases_percent,passed_over_percent,\
     known_percent,age_avg_units,age_p50_units,age_p99_units\n";
@@ -35,8 +38,19 @@ const VERSIONS: [u8; 2] = [1, 3];
 
 fn main() -> ExitCode {
     table::make("nodes", "studies/readings/run nodes", Some(SEED), |is_measured| {
-        made(if is_measured { (1_024, 40, 24) } else { (48, 12, 4) })
+        made(if is_measured { size()? } else { (48, 12, 4) })
     })
+}
+
+/// Nodes, units before, and units that are counted: those of the study, or `READINGS_NODES`, three
+/// numbers with commas, for a trial.
+fn size() -> Result<(usize, u32, u32), String> {
+    let Ok(text) = std::env::var("READINGS_NODES") else { return Ok((1_024, 40, 24)) };
+    let numbers: Vec<u32> = text.split(',').filter_map(|number| number.parse().ok()).collect();
+    match numbers[..] {
+        [nodes, warmup, units] if nodes > 1 && units > 0 => Ok((nodes as usize, warmup, units)),
+        _ => Err("READINGS_NODES: nodes, units before and units, such as 256,40,24".to_owned()),
+    }
 }
 
 /// A table of so many nodes, after so many units, over so many more.
@@ -55,6 +69,9 @@ fn made((nodes, warmup, units): (usize, u32, u32)) -> Result<Made, String> {
                     lost_percent: *lost_percent,
                     seed: SEED,
                 };
+                // All entries have to be there whole first.
+                let start = STARTS * nodes * (ENTRY_OVERHEAD_BYTES + kind.payload_bytes());
+                let warmup = warmup.max((start / budget_bytes(nodes)) as u32);
                 let found = found(&recordings, &setting, warmup, units)?;
                 table::add(&mut rows, &row(&setting, &found, units))
                     .map_err(|error| error.to_string())?;

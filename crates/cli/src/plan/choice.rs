@@ -20,6 +20,8 @@ const INTERVALS_MS: [u32; 15] =
 pub(super) struct Asked {
     pub(super) nodes: usize,
     pub(super) payload_bytes: u16,
+    /// What an entry takes as a change by a base, where nodes write version 3.
+    pub(super) change_bytes: Option<u16>,
     pub(super) goal: Goal,
     pub(super) loss: f64,
     pub(super) mtu_bytes: u16,
@@ -81,8 +83,16 @@ impl Asked {
         if room < entry_bytes + OVERHEAD_BYTES {
             return Err(PlanError::Mtu { entry_bytes, mtu: self.mtu_bytes });
         }
-        let datagram_entries = (room - OVERHEAD_BYTES) / entry_bytes;
-        Ok(Budget { entry_bytes, frame_bytes: OVERHEAD_BYTES, datagram_entries, window_entries })
+        let room = room - OVERHEAD_BYTES;
+        let whole = Budget {
+            entry_bytes,
+            frame_bytes: OVERHEAD_BYTES,
+            datagram_entries: room / entry_bytes,
+            window_entries,
+            changes: None,
+        };
+        let changes = self.change_bytes.map(|bytes| whole.with_changes(bytes.into(), room));
+        Ok(changes.unwrap_or(whole))
     }
 
     /// The choice that reaches the goal with the fewest bytes per second, and then datagrams.
@@ -165,7 +175,7 @@ mod tests {
 
     fn asked(nodes: usize, age_ms: f64) -> Asked {
         let goal = Goal { age_ms, quantile: None };
-        Asked { nodes, payload_bytes: 64, goal, loss: 0.0, mtu_bytes: 1500 }
+        Asked { nodes, payload_bytes: 64, change_bytes: None, goal, loss: 0.0, mtu_bytes: 1500 }
     }
 
     #[test]
@@ -212,6 +222,17 @@ mod tests {
         assert!(more.age_ms(&asked.goal) < fresh.age_ms(&asked.goal));
         assert!(asked.freshest(&[Strategy::Grid], 1.0).expect("entries fit").is_none());
         assert_eq!(largest(9, |&number| number <= 4), Some(4));
+    }
+
+    #[test]
+    fn entries_that_are_told_as_changes_cost_less() {
+        let whole = asked(256, 500.0);
+        let changes = Asked { change_bytes: Some(10), ..whole };
+        let of = |asked: Asked| {
+            asked.cheapest(&[Strategy::Grid]).expect("entries fit").expect("it can be reached")
+        };
+        let (whole, changes) = (of(whole), of(changes));
+        assert!(changes.bytes_s() < 0.8 * whole.bytes_s(), "{changes:?} {whole:?}");
     }
 
     #[test]

@@ -37,6 +37,9 @@ pub struct Options {
     /// Bytes of payload in an entry, as the agent's payload_bytes; 12 more are added
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(0..=1024))]
     entry: u16,
+    /// Bytes of an entry as a change, where nodes write version 3: 10 with the usual readings
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1..=1036))]
+    change: Option<u16>,
     /// The average age that entries must keep, such as 3s
     #[arg(long, value_name = "TIME", value_parser = milliseconds)]
     age: f64,
@@ -93,6 +96,7 @@ impl Options {
         Asked {
             nodes: self.nodes as usize,
             payload_bytes: self.entry,
+            change_bytes: self.change,
             goal: Goal { age_ms: self.age, quantile: self.quantile },
             loss: self.loss,
             mtu_bytes: self.mtu,

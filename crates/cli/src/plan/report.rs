@@ -20,6 +20,7 @@ const BYTE_NS: f64 = 0.62;
 pub(super) struct Report {
     nodes: usize,
     payload_bytes: u16,
+    change_bytes: Option<u16>,
     loss: f64,
     goal_age_ms: f64,
     goal_quantile: Option<f64>,
@@ -105,6 +106,7 @@ impl Report {
         Self {
             nodes: asked.nodes,
             payload_bytes: asked.payload_bytes,
+            change_bytes: asked.change_bytes,
             loss: asked.loss,
             goal_age_ms: asked.goal.age_ms,
             goal_quantile: asked.goal.quantile,

@@ -6,7 +6,10 @@
 //! its price (Karlin, Manasse, Rudolph and Sleator, Algorithmica 3, 1988). What it would have saved
 //! is measured, not guessed: beside its base an origin keeps a *candidate*, an entry of some units
 //! ago, and counts how much shorter changes by that one would be. Readings that change all the time
-//! differ from both, so they are no reason for a base.
+//! differ from both, so they are no reason for a base. Rent is due when an entry is sent: where a
+//! receiver gets one every so many units (*pace*), a purchase has to save so many times as much.
+//! Without that, large payloads and few bytes a unit lock each other in: all entries would be bases
+//! because each base is a new one by the time the next entry is sent.
 //!
 //! Invariants: an entry's base is of its incarnation and not later than it; no change is as long as
 //! a payload, so an origin whose readings are all new each unit makes each entry a base.
@@ -36,13 +39,20 @@ pub struct Origin {
     candidate: Vec<u8>,
     age_units: u32,
     saved: i64,
+    /// Units from one entry that a receiver gets to the next.
+    pace: i64,
 }
 
 impl Origin {
     /// The node of this id, with payloads of so many bytes at most; it has no base yet.
     pub fn new(id: NodeId, payload_bytes: usize) -> Self {
         let [payload, candidate] = [(); 2].map(|()| Vec::with_capacity(payload_bytes));
-        Self { id, base: None, payload, candidate, age_units: 0, saved: 0 }
+        Self { id, base: None, payload, candidate, age_units: 0, saved: 0, pace: 1 }
+    }
+
+    /// A receiver gets an entry every so many units, one or more.
+    pub fn set_pace(&mut self, units: u32) {
+        self.pace = i64::from(units.max(1));
     }
 
     /// Takes the node's next entry; `true` if that is a base from now on.
@@ -86,7 +96,7 @@ impl Origin {
         if self.age_units == CANDIDATE_UNITS {
             self.propose(payload);
         }
-        bits == 1 || (bits < whole && self.saved < whole as i64)
+        bits == 1 || (bits < whole && self.saved < self.pace * whole as i64)
     }
 
     fn propose(&mut self, payload: &[u8]) {
@@ -130,6 +140,21 @@ mod tests {
         let made = bases((0..5_000).map(moved));
         assert_eq!(made.len(), 5, "{made:?}");
         assert!(made.iter().all(|unit| unit % 1_000 < 120), "{made:?}");
+    }
+
+    #[test]
+    fn who_is_heard_of_seldom_makes_fewer_bases() {
+        let made = [1, 8].map(|pace| {
+            let mut origin = Origin::new(NodeId(1), 64);
+            origin.set_pace(pace);
+            let say = |unit: u32| {
+                let mut payload = [0; 64];
+                payload[..4].copy_from_slice(&(unit / 100 * 77).to_le_bytes());
+                origin.renew(Stamp::new(LIFE, unit), &payload)
+            };
+            (0..10_000).map(say).filter(|is_base| *is_base).count()
+        });
+        assert!(made[1] * 2 < made[0], "{made:?}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! An entry goes by a base where its receiver holds that, as an inventory says; with its base where
 //! it does not; and whole where that is no longer. An own entry that is pushed goes by its base,
 //! and with it while that is young, so that a receiver that missed it gets it again, and every 16
-//! units, so that one that asks for nothing has it in the end.
+//! pushes or more, so that one that asks for nothing has it in the end.
 //!
 //! Invariants: each form fits into a datagram that holds a whole entry; what is written is of the
 //! base that the vector holds when it is written, which the name or the digest says.
@@ -21,10 +21,12 @@ use crate::wire::inventory::Inventory;
 use crate::wire::size::PREAMBLE_BYTES;
 use crate::wire::window::{Format, Marks};
 
-/// Units for which a pushed entry takes its base along: a receiver may have missed it.
-const YOUNG_UNITS: u32 = 4;
-/// Every how many units it does later on: a receiver may have come later, and ask for nothing.
-const REPEAT_UNITS: u32 = 16;
+/// Pushes in which an entry takes its base along: a receiver may have missed it.
+const YOUNG_PUSHES: u32 = 4;
+/// Every how many pushes of 64 bytes it does later on: a receiver may have come later, and ask for
+/// nothing. Longer payloads go along less often by as much.
+const REPEAT_PUSHES: u32 = 16;
+const REPEATED_BYTES: usize = 64;
 /// Bits that most entries take at most beside name and change, and what all do.
 const AGE_AND_DISTANCE_BITS: usize = 40;
 const MAX_AGE_AND_DISTANCE_BITS: usize = 80;
@@ -70,8 +72,8 @@ impl Bases for Held<'_> {
 pub(crate) enum Receiver<'a> {
     /// One that said which bases it holds of these members, which stand in the order of ids.
     Asked(&'a [NodeId], &'a Inventory),
-    /// A member of the own row, which gets the own entry each time.
-    RowMate,
+    /// A member of the own row, which gets the own entry every so many units, one or more.
+    RowMate(u32),
 }
 
 /// A window that is written.
@@ -101,11 +103,10 @@ impl Window<'_> {
                     _ => Form::WithBase,
                 }
             }
-            Receiver::RowMate => match distance {
+            Receiver::RowMate(units) => match (distance, distance / units.max(1)) {
                 _ if slot != OWN => Form::Whole,
-                0 => Form::OwnBase,
-                1..YOUNG_UNITS => Form::WithBase,
-                _ if distance % REPEAT_UNITS == 0 => Form::WithBase,
+                (0, _) => Form::OwnBase,
+                (_, pushes) if takes_base_along(pushes, payload_bytes) => Form::WithBase,
                 _ => Form::Named,
             },
         };
@@ -219,6 +220,12 @@ pub(crate) struct Written {
     pub(crate) slots: usize,
     pub(crate) entries: usize,
     pub(crate) bases: usize,
+}
+
+/// Whether the base goes along with an entry that so many pushes may have followed it.
+fn takes_base_along(pushes: u32, payload_bytes: usize) -> bool {
+    let longer = payload_bytes.div_ceil(REPEATED_BYTES).max(1) as u32;
+    pushes < YOUNG_PUSHES || pushes % (REPEAT_PUSHES * longer) == 0
 }
 
 /// Whether a base says nothing behind so many bytes: there is no room for more in a datagram.

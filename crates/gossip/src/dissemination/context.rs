@@ -95,8 +95,6 @@ pub(crate) struct Context<'a> {
     /// What the wall clock shows beyond the local one, in microseconds, if there is one.
     pub(crate) wall_offset: Option<i64>,
     pub(crate) orders: &'a mut VecDeque<Order>,
-    /// Whether pulls say which bases there are, to those who read it.
-    pub(crate) sends_changes: bool,
     /// Other colonies, and what their records cost; `None` if the cluster has no colonies.
     pub(crate) colonies: Option<(&'a ColonyTable, RecordTraffic)>,
 }

@@ -9,13 +9,14 @@ use core::time::Duration;
 use tidings_primitives::time::Instant;
 
 use super::context::{Context, Disseminate, Ids, Order, What};
-use super::layout::{Layout, PULLS_AT_ONCE, STRAY_UNITS, looks_in, next_round_micros};
+use super::layout::{
+    Budget, Changes, Layout, PULLS_AT_ONCE, STRAY_UNITS, looks_in, next_round_micros,
+};
 use super::puller::{MARGIN_UNITS, Pull, Puller, pick_relay};
 use super::pusher::Pusher;
 use super::windows::Uniform;
 use crate::colony::representation::Representation;
 use crate::entry::NodeId;
-use crate::wire::inventory::HEAD_BYTES;
 use crate::wire::pull::COLONIES_BYTES;
 use crate::wire::window::Marks;
 
@@ -26,9 +27,9 @@ const URGENT_ENTRIES: usize = 4;
 #[derive(Default)]
 pub(super) struct Grid {
     layout: Option<Layout>,
-    /// The members, the own place among them, the window and the other colonies that the layout is
-    /// for.
-    made_for: (usize, usize, usize, usize),
+    /// The members, the own place among them, the window, the other colonies and what changes take:
+    /// what the layout is for.
+    made_for: (usize, usize, usize, usize, Option<Changes>),
     puller: Puller,
     pusher: Pusher,
     rounds: u32,
@@ -43,7 +44,8 @@ impl Grid {
         }
         let own = context.own_index();
         let colonies = context.colonies.map_or(0, |(_, record_traffic)| record_traffic.colonies);
-        let asked_for = (members, own, context.budget.window_entries, colonies);
+        let Budget { window_entries, changes, .. } = context.budget;
+        let asked_for = (members, own, window_entries, colonies, changes);
         if self.layout.is_some() && self.made_for == asked_for {
             return self.layout;
         }
@@ -59,16 +61,15 @@ impl Grid {
             None => context.chance.below(layout.rows()),
         };
         let entries = members.div_ceil(layout.rows());
+        let pull = context.budget.pull_bytes(entries);
         let costs = match &context.colonies {
             Some((_, record_traffic)) => {
                 let records = record_traffic.colonies.div_ceil(layout.rows());
                 let answer = context.budget.packed(entries, records, record_traffic).1;
-                (context.budget.pull_bytes() + COLONIES_BYTES, answer)
+                (pull + COLONIES_BYTES, answer)
             }
-            None => (context.budget.pull_bytes(), context.budget.window_bytes(entries)),
+            None => (pull, context.budget.answer(entries).0),
         };
-        let inventory = if context.sends_changes { HEAD_BYTES + entries } else { 0 };
-        let costs = (costs.0 + inventory, costs.1);
         self.puller.restart(layout.rows(), first, costs);
         (self.layout, self.made_for) = (Some(layout), asked_for);
         self.layout
@@ -122,7 +123,7 @@ impl Disseminate for Grid {
         self.puller.earn(context.budget.unit_bytes());
         let mates = self.pusher.round(&layout, context.own_index());
         let pushes = push(context, mates);
-        self.puller.spend(pushes * context.budget.window_bytes(1));
+        self.puller.spend(pushes * context.budget.push_bytes());
         // Nodes differ in the round in which they stray.
         if self.rounds % STRAY_UNITS == context.id.0 % STRAY_UNITS {
             let entries = context.budget.datagram_entries.min(context.budget.window_entries);

@@ -21,7 +21,7 @@
 
 use core::ops::Range;
 
-use crate::wire::{pull, window};
+use crate::wire::{OVERHEAD_BYTES, inventory, pull, window};
 
 /// Members of a row, at most: what one answer may hold.
 pub const MAX_ROW: usize = 32;
@@ -37,6 +37,12 @@ pub const STRAY_UNITS: u32 = 8;
 const LOOKS: [u8; 4] = [2, 6, 10, 14];
 /// Pulls at one look, at most: their answers come at about one time.
 pub const PULLS_AT_ONCE: usize = 48;
+/// Bytes that a push has for its group and the name of its base, where an entry of an answer has
+/// its place.
+const PUSHED_NAME_BYTES: usize = 18;
+/// Bytes of the block in front of the body of version 3, and what it has more in a request.
+const BLOCK_BYTES: usize = 1;
+const RECEIVER_BYTES: usize = 9;
 /// The shortest time between two looks: an answer should come in less.
 const LOOK_MICROS: i64 = 10_000;
 
@@ -72,9 +78,46 @@ pub struct Budget {
     pub datagram_entries: usize,
     /// Entries a window has.
     pub window_entries: usize,
+    /// Where rows tell their entries as changes by bases: what one takes.
+    pub changes: Option<Changes>,
+}
+
+/// Entries of rows that are told as changes by bases, in answers and pushes; all other windows
+/// have whole ones, and the bytes of a unit are those of a window of whole ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Changes {
+    /// Bytes of an entry on average, with its share of all that is beside.
+    pub entry_bytes: usize,
+    /// Such entries in the largest datagram.
+    pub datagram_entries: usize,
 }
 
 impl Budget {
+    /// The same bytes a unit, where entries take so many bytes as changes by bases, and a datagram
+    /// has room for so many bytes of them; what is not below a whole entry changes nothing.
+    #[must_use]
+    pub fn with_changes(self, entry_bytes: usize, room_bytes: usize) -> Self {
+        let entry_bytes = entry_bytes.max(1);
+        let datagram_entries = (room_bytes / entry_bytes).max(1);
+        let changes = Changes { entry_bytes, datagram_entries };
+        Self { changes: (entry_bytes < self.entry_bytes).then_some(changes), ..self }
+    }
+
+    /// Bytes of a row's answer with so many entries, and the datagrams that it takes.
+    pub fn answer(&self, entries: usize) -> (usize, usize) {
+        let (entry_bytes, fit) = self.in_rows();
+        let datagrams = entries.div_ceil(fit);
+        (entries * entry_bytes + datagrams * self.row_frame_bytes(), datagrams)
+    }
+
+    /// Bytes of a push of the own entry, which names its base.
+    pub fn push_bytes(&self) -> usize {
+        let entry_bytes = self.changes.map_or(self.entry_bytes, |changes| {
+            self.entry_bytes.min(changes.entry_bytes + PUSHED_NAME_BYTES)
+        });
+        self.row_frame_bytes() + entry_bytes
+    }
+
     /// Bytes of a window of so many entries.
     pub fn window_bytes(&self, entries: usize) -> usize {
         let datagrams = entries.div_ceil(self.datagram_entries.max(1));
@@ -94,10 +137,11 @@ impl Budget {
         records: usize,
         record_traffic: &RecordTraffic,
     ) -> (usize, usize) {
+        let (entry_bytes, fit) = self.in_rows();
         let (mut entries_left, mut records_left, mut datagrams) = (entries, records, 0);
         while entries_left + records_left > 0 {
-            let some = entries_left.min(self.datagram_entries.max(1));
-            let room = record_traffic.room_bytes.saturating_sub(some * self.entry_bytes);
+            let some = entries_left.min(fit);
+            let room = record_traffic.room_bytes.saturating_sub(some * entry_bytes);
             entries_left -= some;
             if entries_left == 0 {
                 let fit = room / record_traffic.record_bytes.max(1);
@@ -105,14 +149,26 @@ impl Budget {
             }
             datagrams += 1;
         }
-        let bytes = entries * self.entry_bytes + records * record_traffic.record_bytes;
-        (datagrams, bytes + datagrams * self.frame_bytes)
+        let bytes = entries * entry_bytes + records * record_traffic.record_bytes;
+        (datagrams, bytes + datagrams * self.row_frame_bytes())
     }
 
-    /// Bytes of a request for a row.
-    pub fn pull_bytes(&self) -> usize {
+    /// Bytes of an entry in a row's answer, and how many of them a datagram has.
+    fn in_rows(&self) -> (usize, usize) {
+        let whole = (self.entry_bytes, self.datagram_entries.max(1));
+        self.changes.map_or(whole, |changes| (changes.entry_bytes, changes.datagram_entries))
+    }
+
+    /// Bytes of a request for a row of so many members.
+    pub fn pull_bytes(&self, members: usize) -> usize {
+        let said = self.changes.map_or(0, |_| RECEIVER_BYTES + inventory::HEAD_BYTES + members);
         // A frame has a window's preamble; a request does not.
-        self.frame_bytes + pull::BYTES - window::PREAMBLE_BYTES
+        self.row_frame_bytes() + pull::BYTES - window::PREAMBLE_BYTES + said
+    }
+
+    /// Bytes of a datagram of a row beside its entries.
+    fn row_frame_bytes(&self) -> usize {
+        self.changes.map_or(self.frame_bytes, |_| OVERHEAD_BYTES + BLOCK_BYTES)
     }
 }
 
@@ -176,33 +232,41 @@ impl Layout {
         let members = members.max(2);
         let longest = members.min(MAX_ROW);
         let shortest = MIN_ROW.min(members);
-        let layouts =
-            (shortest..=longest).map(|row| Self::with_row(members, row, budget, record_traffic));
-        layouts.min_by(|a, b| a.age_units().total_cmp(&b.age_units())).unwrap_or_else(|| {
-            // Not reached: the range holds its first value.
-            Self::with_row(members, members, budget, record_traffic)
-        })
+        let layout = |rows| Self::with_rows(members, rows, budget, record_traffic);
+        let youngest = |rows: &mut dyn Iterator<Item = usize>| {
+            let layouts = rows.map(layout);
+            layouts.min_by(|a, b| a.age_units().total_cmp(&b.age_units()))
+        };
+        let fewest = members.div_ceil(longest);
+        let found = if budget.changes.is_some() {
+            // Nodes see what entries take, and may see it differently: rows are halves of rows.
+            let doubled = core::iter::successors(Some(fewest), |rows| Some(2 * rows));
+            youngest(&mut doubled.take_while(|rows| rows * shortest <= members))
+        } else {
+            youngest(&mut (shortest..=longest).map(|row| members.div_ceil(row)))
+        };
+        found.unwrap_or_else(|| layout(fewest))
     }
 
-    /// The layout whose rows have about `row` members.
-    fn with_row(
+    /// The layout of so many rows.
+    fn with_rows(
         members: usize,
-        row: usize,
+        rows: usize,
         budget: &Budget,
         record_traffic: Option<&RecordTraffic>,
     ) -> Self {
-        let rows = members.div_ceil(row);
         let length = members as f64 / rows as f64;
         let stray = budget.window_bytes(budget.datagram_entries.min(budget.window_entries));
         let all = (1.0 - RESERVE) * budget.unit_bytes() as f64;
         let carried = record_traffic
             .map_or(0.0, |record_traffic| record_traffic.unit_bytes(members, length - 1.0, budget));
         let income = (all - stray as f64 / f64::from(STRAY_UNITS) - carried).max(0.25 * all);
-        let push = (length - 1.0) * budget.window_bytes(1) as f64;
-        let answer = budget.window_bytes(length.ceil() as usize) as f64 * length / length.ceil();
+        let push = (length - 1.0) * budget.push_bytes() as f64;
+        let longest = length.ceil() as usize;
+        let answer = budget.answer(longest).0 as f64 * length / length.ceil();
         let records = record_traffic
             .map_or(0.0, |record_traffic| records_bytes(length, rows, budget, record_traffic));
-        let pull = rows as f64 * (budget.pull_bytes() as f64 + answer + records);
+        let pull = rows as f64 * (budget.pull_bytes(longest) as f64 + answer + records);
         let roots = push.sqrt() + pull.sqrt();
         // An entry is made once a unit: pushing it more often brings nothing.
         let push_units = match rows {
@@ -273,7 +337,7 @@ mod tests {
     fn budget(window_entries: usize, payload: usize) -> Budget {
         let (entry_bytes, frame_bytes) = (12 + payload, 50);
         let datagram_entries = ((1400 - frame_bytes) / entry_bytes).max(1);
-        Budget { entry_bytes, frame_bytes, datagram_entries, window_entries }
+        Budget { entry_bytes, frame_bytes, datagram_entries, window_entries, changes: None }
     }
 
     proptest! {
@@ -306,7 +370,7 @@ mod tests {
             let row = members as f64 / layout.rows() as f64;
             let push = (row - 1.0) * budget.window_bytes(1) as f64 / layout.push_units;
             let answer = budget.window_bytes(row.ceil() as usize) * layout.rows();
-            let asks = (budget.pull_bytes() * layout.rows()) as f64;
+            let asks = (budget.pull_bytes(0) * layout.rows()) as f64;
             let pull = (answer as f64 * row / row.ceil() + asks) / layout.pull_units;
             prop_assert!(push + pull <= 1.01 * budget.unit_bytes() as f64, "{layout:?}");
         }
@@ -316,12 +380,28 @@ mod tests {
     /// from what remains of 16,104 less the reserve and the strays.
     #[test]
     fn a_layout_is_what_it_was_by_hand() {
-        let layout = Layout::with_row(1024, 16, &budget(204, 64), None);
+        let layout = Layout::with_rows(1024, 64, &budget(204, 64), None);
         assert_eq!(layout.rows(), 64);
         assert!((layout.push_units - 1.0).abs() < 0.01, "{layout:?}");
         let income = 0.93 * 16_104.0 - (17.0 * 76.0 + 50.0) / 8.0;
         let pull = 64.0 * (60.0 + 1_266.0) / (income - 15.0 * 126.0);
         assert!((layout.pull_units - pull).abs() < 0.01, "{layout:?} {pull}");
         assert!(Layout::of(1024, &budget(204, 64)).age_units() < 3.5);
+    }
+
+    #[test]
+    fn changes_make_rows_longer_and_pulls_sooner_and_rows_are_halves_of_rows() {
+        let whole = budget(204, 64);
+        let ages = [38, 19, 10].map(|bytes| {
+            let layout = Layout::of(1024, &whole.with_changes(bytes, 1350));
+            assert!([32, 64, 128].contains(&layout.rows()), "{layout:?}");
+            layout.age_units()
+        });
+        assert!(ages.is_sorted_by(|one, next| one > next), "{ages:?}");
+        assert!(ages[2] < 1.0 && ages[0] < Layout::of(1024, &whole).age_units());
+        // What takes as much as a whole entry is one.
+        assert_eq!(whole.with_changes(76, 1350), whole);
+        let large = budget(14, 1024).with_changes(30, 1350);
+        assert!(Layout::of(1024, &large).age_units() < 2.1);
     }
 }

@@ -37,8 +37,13 @@ mod tests {
     #[test]
     fn every_member_of_the_row_is_served_at_the_pace_of_the_layout() {
         for (members, window_entries) in [(100, 100), (100, 3), (7, 1), (2, 1)] {
-            let budget =
-                Budget { entry_bytes: 76, frame_bytes: 50, datagram_entries: 17, window_entries };
+            let budget = Budget {
+                entry_bytes: 76,
+                frame_bytes: 50,
+                datagram_entries: 17,
+                window_entries,
+                changes: None,
+            };
             let layout = Layout::of(members, &budget);
             for own in [0, members / 2, members - 1] {
                 let mut served = vec![0u32; members];

@@ -152,9 +152,10 @@ impl<'a> Play<'a> {
         mut chance: Chance,
     ) -> Self {
         let rows = layout.rows();
-        let answer = budget.window_bytes(layout.members().div_ceil(rows));
+        let length = layout.members().div_ceil(rows);
+        let answer = budget.answer(length).0;
         let mut puller = Puller::default();
-        puller.restart(rows, 0, (budget.pull_bytes(), answer));
+        puller.restart(rows, 0, (budget.pull_bytes(length), answer));
         let stride = played.short.length().max(played.long.length());
         let mut births = vec![i32::MAX; rows * stride];
         for row in 0..rows {
@@ -204,7 +205,7 @@ impl<'a> Play<'a> {
 
     fn round(&mut self, unit: u32) {
         let pushes = self.pusher.round(self.layout, self.own).count();
-        let each = self.budget.window_bytes(1);
+        let each = self.budget.push_bytes();
         self.puller.spend(pushes * each);
         self.send(pushes * each, pushes, pushes);
         // The reader is the first member of the first row.
@@ -247,7 +248,7 @@ impl<'a> Play<'a> {
                 continue;
             }
             self.puller.asked(pull, pull.row as u32);
-            self.send(self.budget.pull_bytes(), 1, 0);
+            self.send(self.budget.pull_bytes(self.lengths[pull.row]), 1, 0);
             asked.push(pull);
         }
         self.puller.looked();
@@ -278,8 +279,8 @@ impl<'a> Play<'a> {
             played.pushed(round, relay % length)
         };
         let entries = held.iter().filter(is_later).count();
-        let bytes = self.budget.window_bytes(entries);
-        self.send(bytes, entries.div_ceil(self.budget.datagram_entries.max(1)), entries);
+        let (bytes, datagrams) = self.budget.answer(entries);
+        self.send(bytes, datagrams, entries);
         if lost(&mut self.chance, self.loss) {
             return;
         }

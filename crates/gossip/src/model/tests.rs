@@ -7,7 +7,7 @@ use super::*;
 fn budget(window_entries: usize, payload: usize) -> Budget {
     let entry_bytes = 12 + payload;
     let datagram_entries = (1_402 / entry_bytes).max(1);
-    Budget { entry_bytes, frame_bytes: 50, datagram_entries, window_entries }
+    Budget { entry_bytes, frame_bytes: 50, datagram_entries, window_entries, changes: None }
 }
 
 fn age(strategy: Strategy, members: usize, window: usize, loss: f64) -> f64 {

@@ -16,7 +16,7 @@ use super::intake::Received;
 use super::machine::Node;
 use super::outbox::Transmit;
 use crate::config::MAX_PAYLOAD_BYTES;
-use crate::counters::Dropped;
+use crate::counters::{Counters, Dropped};
 use crate::delta::window::{Held, Receiver, Window};
 use crate::delta::{self, Name, Origin, Said, Step};
 use crate::dissemination::context::{Ids, Order, What};
@@ -26,6 +26,7 @@ use crate::wire::extension::Versions;
 use crate::wire::header::{CHANGES_VERSION, Kind};
 use crate::wire::inventory::Inventory;
 use crate::wire::record::Records;
+use crate::wire::size::PREAMBLE_BYTES;
 use crate::wire::window::{Marks, WireEntry};
 
 impl Node {
@@ -52,6 +53,23 @@ impl Node {
         is_present && record.speaks.is_some_and(|speaks| speaks.reads >= CHANGES_VERSION)
     }
 
+    /// Looks what entries took in the answers since the last round: rows are laid out by that.
+    pub(super) fn look_at_costs(&mut self) {
+        let whole = self.format().entry_bytes();
+        let Counters { answer_bytes_received, answer_entries_received, .. } = self.counters;
+        self.entry_cost.look(whole, answer_bytes_received, answer_entries_received);
+    }
+
+    /// Counts what the entries of an answer took.
+    pub(super) fn count_answer(&mut self, marks: Marks, body: &[u8], records: &[u8]) {
+        if marks.has(Marks::ANSWER) {
+            let [.., low, high] = body.first_chunk::<PREAMBLE_BYTES>().copied().unwrap_or_default();
+            let bytes = body.len().saturating_sub(records.len() + PREAMBLE_BYTES);
+            self.counters.answer_entries_received += u64::from(u16::from_le_bytes([low, high]));
+            self.counters.answer_bytes_received += bytes as u64;
+        }
+    }
+
     /// Makes the next own entry a base: those before may say more than datagrams have room for.
     pub(super) fn begin_bases(&mut self) {
         if let Some(origin) = self.origin.as_mut() {
@@ -61,15 +79,25 @@ impl Node {
 
     /// The own entry was made: it may be the base of those that follow.
     pub(super) fn choose_base(&mut self) {
-        let payload_bytes = self.vector.longest();
+        let (payload_bytes, (_, pace)) = (self.vector.longest(), self.paces());
         let own = self.vector.own();
         let is_base = match self.origin.as_mut() {
-            Some(origin) => origin.renew(own.stamp, &own.payload[..payload_bytes]),
+            Some(origin) => {
+                origin.set_pace(pace);
+                origin.renew(own.stamp, &own.payload[..payload_bytes])
+            }
             None => false,
         };
         if is_base {
             self.vector.make_own_base();
         }
+    }
+
+    /// Units from one push to a member of the own row to the next, and from one pull of a row.
+    fn paces(&self) -> (u32, u32) {
+        let whole = |units: f64| units.round().max(1.0) as u32;
+        let layout = self.strategy.layout();
+        layout.map_or((1, 1), |layout| (whole(layout.push_units), whole(layout.pull_units)))
     }
 
     /// Which bases it holds of the members in a range, for a pull that asks for them. It says
@@ -133,7 +161,7 @@ impl Node {
         };
         let receiver = match &order.what {
             What::Changes(_, _, inventory) => Receiver::Asked(members, inventory),
-            _ => Receiver::RowMate,
+            _ => Receiver::RowMate(self.paces().0),
         };
         let (vector, format) = (&self.vector, self.format());
         let window = Window { vector, format, room: body.len(), receiver };
@@ -161,6 +189,7 @@ impl Node {
     ) -> Result<Marks, Dropped> {
         let (marks, mut entries, records) = delta::decode(body, self.reads)?;
         self.must_be_records(records)?;
+        self.count_answer(marks, body, records);
         let mut room = [0; MAX_PAYLOAD_BYTES as usize];
         let payload_bytes = entries.payload_bytes();
         loop {

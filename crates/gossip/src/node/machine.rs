@@ -30,6 +30,7 @@ use crate::delta::Origin;
 use crate::detector;
 use crate::dissemination::context::Disseminate;
 use crate::entry::{Incarnation, NodeId, Stamp};
+use crate::entry_cost::EntryCost;
 use crate::error::ConfigError;
 use crate::membership::{Member, Membership};
 use crate::share::Paces;
@@ -52,6 +53,8 @@ pub struct Node {
     pub(super) vector: Vector,
     /// Chooses its bases, if it sends changes.
     pub(super) origin: Option<Box<Origin>>,
+    /// What entries take in answers.
+    pub(super) entry_cost: EntryCost,
     pub(super) membership: Membership,
     pub(super) chance: Chance,
     pub(super) strategy: Box<dyn Disseminate>,
@@ -120,6 +123,7 @@ impl Node {
             own: Own::of(&me, id, incarnation, payload_bytes),
             vector: if changes { vector.with_bases() } else { vector }.with_longest(payload_bytes),
             origin: changes.then(|| Box::new(Origin::new(id, payload_room))),
+            entry_cost: EntryCost::default(),
             membership: Membership::new(max_nodes),
             // The salt is the first draw of a life, the phase the second.
             sealer: Sealer::new(keys, &config.cluster, colony, chance.bits()),

@@ -143,6 +143,7 @@ impl Node {
     fn receive_whole(&mut self, received: &Received, body: &[u8]) -> Result<Marks, Dropped> {
         let (marks, entries, records) = window::decode_with_records(body, self.reads)?;
         self.must_be_records(records)?;
+        self.count_answer(marks, body, records);
         let mut ahead = entries.clone();
         for (at, entry) in entries.enumerate() {
             self.vector.look_ahead(at, &mut ahead);

@@ -62,6 +62,7 @@ impl Node {
         self.changed(self.own.id());
         self.forget(now);
         self.vector.look_at_lengths(Forgetting::checks(&self.membership));
+        self.look_at_costs();
         self.choose_window(now);
         self.begin_ask();
         self.begin_sending();
@@ -89,10 +90,8 @@ impl Node {
             let (colonies, record_bytes) = (colony.table.len(), RECORD_BYTES);
             (&colony.table, RecordTraffic { colonies, record_bytes, room_bytes })
         });
-        let sends_changes = self.speaks_changes();
         let mut context = Context {
             now,
-            sends_changes,
             unit: self.config.interval,
             id: self.own.id(),
             membership: &self.membership,
@@ -172,11 +171,16 @@ impl Node {
         let entry_bytes = self.format().entry_bytes();
         let frame_bytes = overhead_bytes(self.config.wire_version);
         let room = usize::from(self.config.datagram_bytes) - frame_bytes;
-        Budget {
+        let whole = Budget {
             entry_bytes,
             frame_bytes,
             datagram_entries: (room / entry_bytes).max(1),
             window_entries: self.window_entries(),
+            changes: None,
+        };
+        if !self.speaks_changes() {
+            return whole;
         }
+        whole.with_changes(self.entry_cost.entry_bytes(entry_bytes), room)
     }
 }

@@ -123,7 +123,12 @@ impl Cluster {
 
     /// Lets `units` of time pass.
     pub fn run(&mut self, units: u32) {
-        let end = self.now + UNIT * units;
+        self.run_for(UNIT * units);
+    }
+
+    /// Lets so much time pass.
+    pub fn run_for(&mut self, time: Duration) {
+        let end = self.now + time;
         while let Some(&Reverse((due, n))) = self.timeouts.peek().filter(|r| r.0.0 <= end) {
             self.timeouts.pop();
             self.now = self.now.max(due);

@@ -182,6 +182,7 @@ impl ColoniesScenario {
             frame_bytes: OVERHEAD_BYTES,
             datagram_entries: (self.room_bytes() / entry_bytes).max(1),
             window_entries: self.window.entries(members),
+            changes: None,
         }
     }
 

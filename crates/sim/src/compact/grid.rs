@@ -34,7 +34,8 @@ impl Grid {
     pub(super) fn of(unit_micros: i64, budget: &Budget, offsets: Vec<i64>) -> Self {
         let nodes = offsets.len();
         let layout = Layout::of(nodes, budget);
-        let costs = (budget.pull_bytes(), budget.window_bytes(nodes.div_ceil(layout.rows())));
+        let entries = nodes.div_ceil(layout.rows());
+        let costs = (budget.pull_bytes(entries), budget.answer(entries).0);
         let fresh = (layout.fresh_units() * UNIT as f64) as i64;
         let looks = looks_in(unit_micros);
         Self { layout, nodes: vec![GridNode::default(); nodes], costs, fresh, looks, offsets }

@@ -63,7 +63,7 @@ impl Compact {
         let Play::Grid(grid) = &mut self.play else { return };
         let own = &mut grid.nodes[node];
         let mates: Vec<usize> = own.pusher.round(&grid.layout, node).collect();
-        own.puller.spend(mates.len() * self.budget.window_bytes(1));
+        own.puller.spend(mates.len() * self.budget.push_bytes());
         let stray = round % STRAY_UNITS == node as u32 % STRAY_UNITS;
         let entries = self.budget.datagram_entries.min(self.budget.window_entries);
         if stray {
@@ -101,7 +101,7 @@ impl Compact {
         let since = puller.last_answer(pull.row).map_or(0, |at| at - MARGIN_UNITS * UNIT);
         self.totals.messages += 1;
         self.totals.datagrams += 1;
-        self.totals.bytes += self.budget.pull_bytes() as u64;
+        self.totals.bytes += self.budget.pull_bytes(row.len()) as u64;
         if !self.arrives(node, relay) {
             return None;
         }
@@ -113,7 +113,7 @@ impl Compact {
         }
         let news = self.merge_row(relay, node, row, since);
         self.received(now, (relay, node), entries, news);
-        Some((relay as u32, self.budget.window_bytes(entries)))
+        Some((relay as u32, self.budget.answer(entries).0))
     }
 
     /// Takes the births of a row after `since` from one node to another; how many were news.

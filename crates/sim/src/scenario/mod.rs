@@ -231,6 +231,7 @@ impl Scenario {
             frame_bytes,
             datagram_entries: (room / entry_bytes).max(1),
             window_entries: self.window_entries(),
+            changes: None,
         }
     }
 

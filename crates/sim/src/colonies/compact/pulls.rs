@@ -33,7 +33,7 @@ impl CompactColony<'_> {
         let colonies = self.representation.colonies_of(pull.row);
         let none = colonies.start == self.others && pull.row > 0;
         let more = if none { 0 } else { COLONIES_BYTES };
-        self.sent(member, 1, self.budget.pull_bytes() + more);
+        self.sent(member, 1, self.budget.pull_bytes(0) + more);
         if self.is_lost() || !self.nodes[relay].up {
             return None;
         }

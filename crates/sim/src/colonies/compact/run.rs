@@ -210,7 +210,7 @@ impl<'a> CompactColony<'a> {
         let (entries, records) = (self.members.div_ceil(rows), self.others.div_ceil(rows));
         let planned = self.world.record_traffic();
         let answer = self.budget.packed(entries, records, &planned).1;
-        (self.budget.pull_bytes() + COLONIES_BYTES, answer)
+        (self.budget.pull_bytes(0) + COLONIES_BYTES, answer)
     }
 
     /// The number among all of the colony in a place among the others.

@@ -1,0 +1,85 @@
+//! What an entry takes in answers to pulls: rows are laid out by it, and windows chosen.
+//!
+//! Where entries are told as changes by bases, that depends on what nodes say. Each node sees it in
+//! the answers that come, and all see about the same. It is told in halves of a whole entry, since
+//! nodes that lay out rows alike have fresher entries; and a half is left only for what is well
+//! within another one, so that nodes do not go to and fro.
+//!
+//! Invariant: without answers, and where entries are whole, it is a whole entry.
+
+/// What is left of earlier answers after as many as make [`LOOKED_AT`] entries.
+const KEPT: f64 = 0.5;
+/// Entries in the answers that are looked at together.
+const LOOKED_AT: u64 = 512;
+/// Halvings from the present one to another, at least: a half and some more.
+const FAR: f64 = 0.75;
+/// The least that an entry is taken for.
+const LEAST_BYTES: usize = 4;
+
+/// What entries took lately.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EntryCost {
+    /// Bytes and entries that were counted at the last look.
+    seen: (u64, u64),
+    /// What entries take on average, in halvings of a whole one, once anything came.
+    average: Option<f64>,
+    halvings: u32,
+}
+
+impl EntryCost {
+    /// Takes in what was counted so far: bytes and entries, of which a whole one takes so many.
+    pub(crate) fn look(&mut self, whole_bytes: usize, bytes: u64, entries: u64) {
+        let (new_bytes, new_entries) = (bytes - self.seen.0, entries - self.seen.1);
+        if new_entries < LOOKED_AT {
+            return;
+        }
+        self.seen = (bytes, entries);
+        let an_entry = new_bytes as f64 / new_entries as f64;
+        let now = (whole_bytes as f64 / an_entry.max(1.0)).log2().max(0.0);
+        let average = self.average.map_or(now, |before| KEPT * before + (1.0 - KEPT) * now);
+        self.average = Some(average);
+        if (average - f64::from(self.halvings)).abs() > FAR {
+            self.halvings = average.round() as u32;
+        }
+    }
+
+    /// Bytes that an entry takes, where a whole one takes so many.
+    pub(crate) fn entry_bytes(&self, whole_bytes: usize) -> usize {
+        (whole_bytes >> self.halvings).max(LEAST_BYTES.min(whole_bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What it says after answers with entries of so many bytes each.
+    fn after(cost: &mut EntryCost, bytes: u64) -> usize {
+        for _ in 0..20 {
+            let (seen_bytes, seen) = cost.seen;
+            cost.look(76, seen_bytes + 600 * bytes, seen + 600);
+        }
+        cost.entry_bytes(76)
+    }
+
+    #[test]
+    fn it_follows_what_comes_in_halves_of_a_whole_entry() {
+        let mut cost = EntryCost::default();
+        cost.look(76, 100, 10);
+        assert_eq!(cost.entry_bytes(76), 76, "too few to tell");
+        assert_eq!(
+            [76, 60, 40, 22, 9, 1].map(|bytes| after(&mut cost, bytes)),
+            [76, 76, 38, 19, 9, 4]
+        );
+        assert_eq!(after(&mut cost, 80), 76);
+    }
+
+    #[test]
+    fn what_lies_between_two_halves_stays_as_it_was() {
+        let mut cost = EntryCost::default();
+        assert_eq!(after(&mut cost, 20), 19);
+        assert_eq!(after(&mut cost, 28), 19);
+        assert_eq!(after(&mut cost, 38), 38);
+        assert_eq!(after(&mut cost, 28), 38);
+    }
+}
