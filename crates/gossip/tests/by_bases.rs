@@ -10,11 +10,10 @@ use cluster::{Cluster, UNIT, address, config, member, name, node};
 use tidings_gossip::dissemination::layout::Budget;
 use tidings_gossip::model;
 use tidings_gossip::payload::{NodeState, Settled, Tolerances};
-use tidings_gossip::signed::SIGNED_BYTES;
 use tidings_gossip::wire::{ENTRY_OVERHEAD_BYTES, overhead_bytes};
 use tidings_gossip::{
-    Config, Counters, EntryState, Identities, Incarnation, Instant, KeyRing, Member, Node, NodeId,
-    Signer, Strategy, Window,
+    Config, Counters, EntryState, Incarnation, Instant, KeyRing, Member, Node, NodeId, Strategy,
+    Window,
 };
 
 const PAYLOAD_BYTES: usize = 64;
@@ -295,42 +294,6 @@ fn nodes_with_other_tolerances_read_what_was_said() {
     assert_eq!(talk.cluster.known_min(), 24);
     assert_eq!(talk.sum(|counters| counters.dropped_malformed), 0);
     assert!(talk.sum(|counters| counters.bases_taken) > 0);
-}
-
-/// Who verifies takes nothing by bases, and is sent whole entries by those that do not.
-#[test]
-fn signed_entries_go_whole_to_those_that_verify() {
-    const NODES: usize = 12;
-    let roster: Vec<Member> = (0..NODES).map(member).collect();
-    let line = |n: usize| format!("{} {}\n", name(n), signer(n).public());
-    let identities = Identities::parse(&(0..NODES).map(line).collect::<String>()).expect("a list");
-    let mut config = settings(NODES, 3, PERCENT);
-    config.payload_bytes = 8 + SIGNED_BYTES;
-    let make = |n: usize| {
-        let mut node = node(&config, n, &roster, 1, Instant::EPOCH);
-        let verifies = n % 3 == 0;
-        node.sign(signer(n), verifies.then_some(&identities)).expect("there is room");
-        node
-    };
-    let mut cluster = Cluster::of((0..NODES).map(make).collect());
-    for unit in 0..40u64 {
-        for node in cluster.nodes.iter_mut().flatten() {
-            node.publish(&(unit / 5).to_le_bytes()).expect("it fits");
-        }
-        cluster.run(1);
-    }
-    assert_eq!(cluster.known_min(), NODES as u32);
-    assert!(cluster.ages().0 < 3.0, "{:?}", cluster.ages());
-    for (n, node) in (0..).zip(cluster.up()) {
-        let (counters, verifies) = (node.counters(), n % 3 == 0);
-        assert_eq!(node.versions_read().highest, if verifies { 2 } else { 3 });
-        assert_eq!(counters.bases_sent + counters.bases_taken > 0, !verifies, "{n} {counters:?}");
-        assert_eq!(counters.entries_unsigned + counters.dropped_version, 0, "{n} {counters:?}");
-    }
-}
-
-fn signer(n: usize) -> Signer {
-    Signer::from_bytes([n as u8 + 1; 32])
 }
 
 #[test]

@@ -4,10 +4,11 @@ mod cluster;
 
 use std::time::Duration;
 
-use cluster::{Cluster, UNIT, address, config, name, node};
+use cluster::{Cluster, UNIT, address, config, member, name, node};
 use tidings_gossip::signed::SIGNED_BYTES;
 use tidings_gossip::{
-    Config, ConfigError, EntryState, Event, Identities, Node, NodeId, PayloadTooLong, Signer,
+    Config, ConfigError, EntryState, Event, Identities, Instant, Member, Node, NodeId,
+    PayloadTooLong, Signer, Strategy,
 };
 
 fn signer(n: usize) -> Signer {
@@ -151,4 +152,36 @@ fn a_payload_has_room_for_what_is_said_and_a_signature() {
     let mut small = self::node(&config(8), 0, &[], 1, cluster.now);
     let refused = small.sign(signer(0), None);
     assert!(matches!(refused, Err(ConfigError::OutOfRange { .. })), "{refused:?}");
+}
+
+/// Who verifies takes nothing by bases, and is sent whole entries by those that do not.
+#[test]
+fn entries_go_whole_to_those_that_verify_where_others_send_changes() {
+    const NODES: usize = 12;
+    let roster: Vec<Member> = (0..NODES).map(member).collect();
+    let mut config = config(NODES);
+    (config.strategy, config.wire_version) = (Strategy::Grid, 3);
+    config.payload_bytes = 8 + SIGNED_BYTES;
+    config.datagram_bytes = 1452;
+    let make = |n: usize| {
+        let mut node = node(&config, n, &roster, 1, Instant::EPOCH);
+        let verifies = n % 3 == 0;
+        node.sign(signer(n), verifies.then_some(&identities(NODES))).expect("there is room");
+        node
+    };
+    let mut cluster = Cluster::of((0..NODES).map(make).collect());
+    for unit in 0..40u64 {
+        for node in cluster.nodes.iter_mut().flatten() {
+            node.publish(&(unit / 5).to_le_bytes()).expect("it fits");
+        }
+        cluster.run(1);
+    }
+    assert_eq!(cluster.known_min(), NODES as u32);
+    assert!(cluster.ages().0 < 6.0, "{:?}", cluster.ages());
+    for (n, node) in (0..).zip(cluster.up()) {
+        let (counters, verifies) = (node.counters(), n % 3 == 0);
+        assert_eq!(node.versions_read().highest, if verifies { 2 } else { 3 });
+        assert_eq!(counters.bases_sent + counters.bases_taken > 0, !verifies, "{n} {counters:?}");
+        assert_eq!(counters.entries_unsigned + counters.dropped_version, 0, "{n} {counters:?}");
+    }
 }
