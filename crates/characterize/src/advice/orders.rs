@@ -2,8 +2,8 @@
 //!
 //! Places are taken in the orders of `tidings-flows`: by X, Y, Z and T (which of its node's places)
 //! in all 24 orders of these four, as the paper's mappings (XYZT: X changes fastest), and along a
-//! Hilbert curve. Ranks are taken by their number; those of a grid also tile by tile, so that a node
-//! has a tile; those of any other pattern by who exchanges with whom.
+//! Hilbert curve. Ranks are taken by their number; those of a grid also tile by tile, so that a
+//! node has a tile; those of any other pattern by who exchanges with whom.
 
 use std::collections::VecDeque;
 
