@@ -2,9 +2,9 @@
 //!
 //! Where a campaign compares, a series collects: each cell (a program on a machine, with one value
 //! of each setting) is run once, in the order of the file, or once in each of several rounds, and
-//! what it left as JSON objects is kept. What the rows mean is for those who read them.
-//! A [`Series`] comes from a TOML file and is checked in full before anything runs; it goes on
-//! where it was interrupted.
+//! what it left as JSON objects is kept. What the rows mean is for those who read them. A
+//! [`Series`] comes from a TOML file and is checked in full before anything runs; it goes on where
+//! it was interrupted.
 
 pub mod beside;
 mod hidden;
