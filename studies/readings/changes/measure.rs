@@ -85,6 +85,7 @@ fn ages(members: usize, entry_bytes: usize, loss: f64) -> (f64, f64) {
         frame_bytes: OVERHEAD_BYTES,
         datagram_entries: (room / entry_bytes).max(1),
         window_entries,
+        changes: None,
     };
     let bytes = of(whole, members * WINDOW_PERCENT / 100).unit_bytes();
     // The largest window of no more bytes.
