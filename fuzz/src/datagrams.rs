@@ -10,6 +10,8 @@ pub(crate) const CLUSTER: &str = "fuzz";
 const KEY: [u8; 32] = [0x5A; 32];
 
 const TAG_BYTES: usize = 16;
+/// The mark of a window that its receiver asked for.
+const ANSWER: u8 = 4;
 
 /// The sender and the kind that a datagram states.
 #[derive(Clone, Copy)]
@@ -88,11 +90,12 @@ pub(crate) fn window(entries: &[Entry], payload_bytes: u16) -> Vec<u8> {
 
 /// The body of a window of version 3 with these entries in one group: 0 by bases that are named, 1
 /// by bases that the receiver hardly has, 2 whole. Bit 2 of `form`: their bases come along, or they
-/// are bases.
+/// are bases. Bit 3: the window is an answer.
 pub(crate) fn changes(form: u8, entries: &[Entry], payload_bytes: u16) -> Vec<u8> {
     let (kind, count) = (form % 3, entries.len() as u8);
     let bases = if form & 4 == 0 || kind == 1 { 0 } else { count };
-    let mut body = vec![1, 0];
+    let marks = if form & 8 == 0 { 0 } else { ANSWER };
+    let mut body = vec![1, marks];
     body.extend(payload_bytes.to_le_bytes());
     body.extend([count, 0]);
     if entries.is_empty() {
