@@ -1,4 +1,4 @@
-"""What hosts made here do beside what was asked, and what sessions of one machine differ in."""
+"""What hosts made here do beside what was asked and modelled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 LINKS = ("machine", "from", "to", "asked_mbit", "mbit", "asked_round_us", "round_us", "counted")
 OVERLAP = ("flow", "beside", "runs", "mbit", "mbit_low", "mbit_high")
 MAPPINGS = ("order", "hops", "messages", "links_s", "model_s", "seconds", "low", "high", "place")
-SESSIONS = ("pair", "slowed", "lines", "differ", "named")
 HILBERT = "Hilbert"
 
 
@@ -151,38 +150,10 @@ def mappings(table: Table) -> Figure:
     return made
 
 
-def verdicts(table: Table, slowed: str) -> list[str]:
-    """Return how many comparisons there were, their lines, and those with a verdict."""
-    own = list(table.where(slowed=slowed))
-    differing = [row for row in own if row.whole("differ") > 0]
-    lines = sum(row.whole("lines") for row in own)
-    told = sum(row.whole("differ") for row in own)
-    return [str(len(own)), str(lines), str(told), str(len(differing))]
-
-
-SESSION_HEADING = ["comparisons", "lines", "lines that differ", "comparisons with a difference"]
-
-
-def of_slowed(table: Table) -> dict[str, str]:
-    """Return how often a slowed link was found, and one that was not there."""
-    lines = [
-        ["a link slowed by a tenth", *verdicts(table, "true")],
-        ["unchanged", *verdicts(table, "false")],
-    ]
-    return {"slowed-link": markdown(["links", *SESSION_HEADING], lines)}
-
-
-def of_unchanged(table: Table) -> dict[str, str]:
-    """Return in how many comparisons of an unchanged machine anything differed."""
-    return {"unchanged": markdown(SESSION_HEADING, [verdicts(table, "false")])}
-
-
 DRAWN = (
     Drawn("links.csv", LINKS, tables=of_links),
     Drawn("overlap.csv", OVERLAP, tables=of_overlap),
     Drawn("mappings.csv", MAPPINGS, figure=mappings, tables=of_mappings),
-    Drawn("slowed-link.csv", SESSIONS, tables=of_slowed),
-    Drawn("unchanged.csv", SESSIONS, tables=of_unchanged),
 )
 
 if __name__ == "__main__":

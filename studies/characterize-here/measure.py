@@ -1,4 +1,4 @@
-"""The study's tables: hosts made here beside what was asked, and sessions beside each other."""
+"""The study's tables: hosts made here beside what was asked and modelled."""
 
 from __future__ import annotations
 
@@ -6,24 +6,18 @@ import argparse
 import csv
 import json
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from drawing.manifest import ManifestError, Table, first_line
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDY = Path(__file__).resolve().parent
-NO_DIFFERENCE, DIFFERS = 0, 5
-"""Exit codes of `tidings lab compare`."""
-
 LINKS = ("machine", "from", "to", "asked_mbit", "mbit", "asked_round_us", "round_us", "counted")
 OVERLAP = ("flow", "beside", "runs", "mbit", "mbit_low", "mbit_high")
 MAPPINGS = ("order", "hops", "messages", "links_s", "model_s", "seconds", "low", "high", "place")
-SESSIONS = ("pair", "slowed", "lines", "differ", "named")
 
 TORUS, CORES = "3,3,3", 2
 MBIT = (2.0, 1.7, 1.5)
@@ -32,8 +26,6 @@ PAYLOAD = 1448 / 1514
 """What of a full frame of TCP is the message's."""
 SIDE = 8192
 """HALO's N."""
-SLOWED = "90.0"
-"""A link of 100 Mbit/s slowed by a tenth."""
 
 
 class Bench:
@@ -45,15 +37,12 @@ class Bench:
         self.target: Path = given.target
         self.kept: Path = given.kept
         self.rounds: int | None = given.rounds
-        self.busy_too: bool = given.busy_too
         self.kept.mkdir(parents=True, exist_ok=True)
 
-    def series(self, name: str, changes: Mapping[str, str] | None = None) -> Path:
-        """Lay one of the study's series beside its runs, with some of its words changed."""
+    def series(self, name: str) -> Path:
+        """Lay one of the study's series beside its runs."""
         text = (STUDY / f"{name}.toml").read_text(encoding="utf-8")
         text = text.replace("../../target", str(self.target))
-        for word, other in (changes or {}).items():
-            text = text.replace(word, other)
         if self.rounds:
             text = re.sub(r"^rounds = \d+$", f"rounds = {self.rounds}", text, flags=re.MULTILINE)
         file = self.kept / f"{name}.toml"
@@ -66,27 +55,6 @@ class Bench:
         command = [str(self.tidings), "lab", "characterize", *words, "--output", str(output)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         return output
-
-    def compared(self, first: Path, second: Path) -> list[dict[str, Any]]:
-        """Return what two characterisations say beside each other."""
-        folders = [self.counted(folder) for folder in (first, second)]
-        command = [str(self.tidings), "lab", "compare", *map(str, folders), "--json"]
-        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
-        if done.returncode not in (NO_DIFFERENCE, DIFFERS):
-            raise subprocess.CalledProcessError(done.returncode, command)
-        lines: list[dict[str, Any]] = json.loads(done.stdout)
-        return lines
-
-    def counted(self, folder: Path) -> Path:
-        """Return the folder, or on a busy machine a copy whose runs count all the same."""
-        if not self.busy_too:
-            return folder
-        copy = folder.with_name(f"{folder.name}-busy-too")
-        shutil.copytree(folder, copy, dirs_exist_ok=True)
-        journal = copy / "runs.jsonl"
-        text = journal.read_text(encoding="utf-8")
-        journal.write_text(re.sub(r'"others_share":[0-9.e-]+', '"others_share":0.0', text))
-        return copy
 
 
 def cells(file: Path) -> list[dict[str, str]]:
@@ -156,67 +124,24 @@ def mappings(bench: Bench) -> Iterator[list[object]]:
         ]
 
 
-def verdicts(pair: int, slowed: str, found: Sequence[dict[str, Any]]) -> list[object]:
-    """Return the line of a comparison."""
-    differ = [own for own in found if own["differs"]]
-    named = "; ".join(f"{own['test']} ({own['variant']}) on {own['ranks']}" for own in differ)
-    return [pair, slowed, len(found), len(differ), named]
-
-
-def slowed_link(bench: Bench, pairs: int) -> Iterator[list[object]]:
-    """Yield comparisons in turn: of two unchanged sessions, and of one with a slowed link."""
-    slower = {"[100.0, 100.0, 100.0]": f"[{SLOWED}, 100.0, 100.0]"}
-    before = bench.characterised("square-0", str(bench.series("slowed-link")))
-    for pair in range(1, pairs + 1):
-        slow = bench.series("slowed-link", slower)
-        own = bench.characterised(f"slowed-{pair}", str(slow))
-        after = bench.characterised(f"square-{pair}", str(bench.series("slowed-link")))
-        yield verdicts(pair, "true", bench.compared(before, own))
-        yield verdicts(pair, "false", bench.compared(before, after))
-        before = after
-
-
-def unchanged(bench: Bench, pairs: int) -> Iterator[list[object]]:
-    """Yield comparisons of two quick characterisations of this machine, one after the other."""
-    before = bench.characterised("quick-0", "--quick", "--mpi", "openmpi")
-    for pair in range(1, pairs + 1):
-        after = bench.characterised(f"quick-{pair}", "--quick", "--mpi", "openmpi")
-        yield verdicts(pair, "false", bench.compared(before, after))
-        before = after
-
-
 def main() -> int:
     """Make the table that was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parts = {
-        "links": LINKS,
-        "overlap": OVERLAP,
-        "mappings": MAPPINGS,
-        "slowed-link": SESSIONS,
-        "unchanged": SESSIONS,
-    }
+    parts = {"links": LINKS, "overlap": OVERLAP, "mappings": MAPPINGS}
     parser.add_argument("part", choices=parts)
     parser.add_argument("--tidings", type=Path, required=True)
     parser.add_argument("--target", type=Path, required=True, help="cargo's folder, with mpi")
     parser.add_argument("--kept", type=Path, required=True, help="where runs are kept")
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--pairs", type=int, default=20, help="comparisons of a kind")
     parser.add_argument("--rounds", type=int, help="instead of those of the series")
-    parser.add_argument("--busy-too", action="store_true", help="count runs beside other work")
     given = parser.parse_args()
     try:
         bench = Bench(given)
         command = f"studies/characterize-here/run {given.part}"
         table = Table(given.output / f"{given.part}.csv", command=command)
-        if given.part == "slowed-link":
-            lines = slowed_link(bench, given.pairs)
-        elif given.part == "unchanged":
-            lines = unchanged(bench, given.pairs)
-        else:
-            lines = {"links": links, "overlap": overlap, "mappings": mappings}[given.part](bench)
-        facts = {"busy_too": True} if given.busy_too else {}
+        lines = {"links": links, "overlap": overlap, "mappings": mappings}[given.part](bench)
         openmpi = {"openmpi": first_line(["mpirun.openmpi", "--version"])}
-        table.write_rows(parts[given.part], list(lines), facts=facts, added=openmpi)
+        table.write_rows(parts[given.part], list(lines), added=openmpi)
     except (ManifestError, OSError, subprocess.CalledProcessError) as error:
         print(f"measure: {error}", file=sys.stderr)
         return 1
