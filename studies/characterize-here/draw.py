@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 
@@ -89,7 +90,7 @@ def correlation(values: Sequence[float], others: Sequence[float]) -> float:
     def product(left: Sequence[float], right: Sequence[float]) -> float:
         return sum((a - middle) * (b - middle) for a, b in zip(left, right, strict=True))
 
-    return product(one, other) / (product(one, one) * product(other, other)) ** 0.5
+    return product(one, other) / math.sqrt(product(one, one) * product(other, other))
 
 
 def orders(table: Table) -> list[Row]:
