@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import statistics
 import sys
 from collections.abc import Sequence
 
@@ -82,17 +82,6 @@ def ranks(values: Sequence[float]) -> list[float]:
     ]
 
 
-def correlation(values: Sequence[float], others: Sequence[float]) -> float:
-    """Return Spearman's rank correlation."""
-    one, other = ranks(values), ranks(others)
-    middle = (len(one) + 1) / 2
-
-    def product(left: Sequence[float], right: Sequence[float]) -> float:
-        return sum((a - middle) * (b - middle) for a, b in zip(left, right, strict=True))
-
-    return product(one, other) / math.sqrt(product(one, one) * product(other, other))
-
-
 def orders(table: Table) -> list[Row]:
     """Return the 24 orders of X, Y, Z and T, without Hilbert's."""
     return [row for row in table if row.text("order") != HILBERT]
@@ -104,7 +93,7 @@ def agreement(table: Table, predicted: str) -> list[str]:
     measured = [row.number("seconds") for row in own]
     best = min(own, key=lambda row: (float(f"{row.number(predicted):.6g}"), row.text("order")))
     place = 1 + sum(value < best.number("seconds") for value in measured)
-    rho = correlation([row.number(predicted) for row in own], measured)
+    rho = statistics.correlation(ranks([row.number(predicted) for row in own]), ranks(measured))
     return [f"{rho:.3f}", best.text("order"), f"{place} of {len(own)}"]
 
 
