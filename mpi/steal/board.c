@@ -75,9 +75,9 @@ static TidingsConfig configuration(const Board *board, uint64_t seed)
     TidingsConfig config =
         tidings_config_default((uint32_t)board->mail->ranks, (uint32_t)board->mail->rank);
     config.interval_us = board->unit_us;
-    /* What is sent reaches a rank that runs a task when that ends. Strategy `grid` asks a member of
-     * a row for what was said since it last answered, and four units before: it does not get from
-     * it what came there later than that. */
+    /* What is sent reaches a rank that runs a task when that ends. Entries of strategy `grid` were
+     * older there, probably since it asks a member of a row for what was said since it last
+     * answered, and four units before: it does not get from it what came there later than that. */
     config.strategy = TIDINGS_STRATEGY_PUSH_PULL;
     config.window_entries = ((uint32_t)board->mail->ranks + WINDOW_PART - 1) / WINDOW_PART;
     config.payload_bytes = sizeof(uint64_t);

@@ -167,7 +167,7 @@ impl<P: Program> Simulation<'_, P> {
             return;
         }
         if self.setting.between_tasks && seat.running.is_some() && !seat.is_due {
-            return seat.mail.push_back((from, message));
+            return seat.mail.push((from, message));
         }
         self.take_in(from, to, message);
         if core::mem::take(&mut self.seats[to as usize].is_due) {

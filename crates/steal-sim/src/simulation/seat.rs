@@ -1,7 +1,5 @@
 //! A seat: a worker with the task that it runs, and what it does without one.
 
-use std::collections::VecDeque;
-
 use tidings_primitives::chance::mix;
 use tidings_steal::retention::list;
 use tidings_steal::{Frame, Message, Worker};
@@ -40,7 +38,7 @@ pub(super) struct Seat {
     /// Whether the task that runs is over, and its worker waits for what came before its end.
     pub(super) is_due: bool,
     /// What came while it ran a task, if it looks for messages between tasks only.
-    pub(super) mail: VecDeque<(u32, Message)>,
+    pub(super) mail: Vec<(u32, Message)>,
     /// A hash of the tasks that it ran.
     pub(super) order: u64,
 }
@@ -48,7 +46,7 @@ pub(super) struct Seat {
 impl Seat {
     pub(super) fn new(worker: Worker, slowness: i64) -> Self {
         let (lives, within, running, deadline_ns, idle) = (true, false, None, None, None);
-        let (is_due, mail, order) = (false, VecDeque::new(), 0);
+        let (is_due, mail, order) = (false, Vec::new(), 0);
         Self { worker, slowness, lives, within, running, deadline_ns, idle, is_due, mail, order }
     }
 
