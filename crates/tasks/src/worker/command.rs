@@ -132,6 +132,14 @@ fn sentence(error: &io::Error, program: &str, directory: Option<&str>) -> Option
         io::ErrorKind::NotFound => {
             (NOT_FOUND, format!("there is no program {program:?} on this host; give its path"))
         }
+        // A folder of PATH, or a file of that name in one, is closed to this user, and no other
+        // folder has the program.
+        io::ErrorKind::PermissionDenied if !program.contains('/') => {
+            let text = format!(
+                "no folder of PATH has a program {program:?} that may be used; give its path"
+            );
+            (NOT_STARTED, text)
+        }
         io::ErrorKind::PermissionDenied => {
             let text = format!("{program:?}, or its folder, may not be used: check its mode");
             (NOT_STARTED, text)
@@ -162,5 +170,10 @@ mod tests {
         assert_eq!(of(libc::E2BIG).unwrap().0, NOT_STARTED);
         let (status, text) = of(libc::ENOENT).unwrap();
         assert!(status == NOT_FOUND && text.contains("interpreter"), "{text}");
+        let closed = io::Error::from_raw_os_error(libc::EACCES);
+        let (_, text) = sentence(&closed, "sim", None).unwrap();
+        assert!(text.contains("no folder of PATH"), "{text}");
+        let (_, text) = sentence(&closed, "./sim", None).unwrap();
+        assert!(text.contains("check its mode"), "{text}");
     }
 }
