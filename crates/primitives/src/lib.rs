@@ -6,7 +6,7 @@
 //! | [`chance`] | the generator: all random draws, from one seed |
 //! | [`id`] | which node, and which life of it |
 //! | [`bytes`] | bytes read and written front to back, within their bounds |
-//! | [`seal`], [`nonce`] | frames encrypted under the keys that nodes share |
+//! | [`seal`], [`nonce`], [`cached_ring`] | frames encrypted under the keys that nodes share |
 //!
 //! The gossip core stands on these, and so can any other machine of its kind, without linking the
 //! gossip core. Nothing in here knows of entries, windows, members or datagrams' kinds; a thing
@@ -19,12 +19,15 @@
 #![forbid(unsafe_code)]
 
 pub mod bytes;
+pub mod cached_ring;
 pub mod chance;
+mod derivation;
 pub mod id;
 pub mod nonce;
 pub mod seal;
 pub mod time;
 
+pub use cached_ring::CachedRing;
 pub use chance::Chance;
 pub use id::{Incarnation, NodeId};
 pub use seal::{Key, KeyError, KeyRing};

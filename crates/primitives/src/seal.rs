@@ -19,20 +19,18 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
-use xaes_256_gcm::aead::{AeadInOut, KeyInit};
-use xaes_256_gcm::aes::cipher::BlockCipherEncrypt;
-use xaes_256_gcm::aes::{Aes256, Block};
-use xaes_256_gcm::{Nonce, Tag, Xaes256Gcm};
+use xaes_256_gcm::aead::{AeadInOut, Nonce, Tag};
+use xaes_256_gcm::aes_gcm::Aes256Gcm;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+pub use crate::derivation::KEY_BYTES;
+use crate::derivation::{BEGINNING_BYTES, Root};
 use crate::nonce::{self, KEY_ID_AT};
 
 /// Bytes of a frame's head: four that the frame's protocol gives a meaning, and the nonce.
 pub const HEAD_BYTES: usize = NONCE_AT + nonce::BYTES;
 /// Where in a head the nonce begins.
 pub const NONCE_AT: usize = 4;
-/// Bytes of a key.
-pub const KEY_BYTES: usize = 32;
 /// Bytes that a seal adds to a body.
 pub const TAG_BYTES: usize = 16;
 /// The most keys on a ring.
@@ -82,23 +80,8 @@ impl Key {
     /// The key under which AES-256-GCM seals each frame whose nonce begins so, with the rest of the
     /// nonce. Who seals many such frames derives it once.
     #[must_use]
-    pub fn derived(&self, beginning: &[u8; 12]) -> Self {
-        let cipher = Aes256::new(&self.0.into());
-        let mut zeros = Block::default();
-        cipher.encrypt_block(&mut zeros);
-        // Doubled in GF(2^128), as in CMAC.
-        let zeros = u128::from_be_bytes(zeros.into());
-        let mask = ((zeros << 1) ^ ((zeros >> 127) * 0x87)).to_be_bytes();
-        let mut derived = Self([0; KEY_BYTES]);
-        for (half, number) in derived.0.chunks_exact_mut(KEY_BYTES / 2).zip([1, 2]) {
-            let mut block = Block::from(mask);
-            let prefix = [0, number, b'X', 0];
-            let plain = prefix.iter().chain(beginning);
-            block.iter_mut().zip(plain).for_each(|(masked, plain)| *masked ^= plain);
-            cipher.encrypt_block(&mut block);
-            half.copy_from_slice(&block);
-        }
-        derived
+    pub fn derived(&self, beginning: &[u8; BEGINNING_BYTES]) -> Self {
+        Self(*Root::new(&self.0).derived(beginning))
     }
 
     /// Its bytes, for a cipher. A secret.
@@ -144,7 +127,7 @@ pub enum KeyError {
 /// The keys of a cluster; the first seals, all open.
 #[derive(Clone)]
 pub struct KeyRing {
-    keys: Vec<(u8, Xaes256Gcm)>,
+    keys: Vec<(u8, Root)>,
     /// Those of the keys, in their order; none without a secret.
     fingerprints: Vec<Fingerprint>,
     secret: bool,
@@ -155,17 +138,17 @@ impl KeyRing {
     /// speak.
     pub fn open(cluster: &str) -> Self {
         let public = Sha256::new().chain_update("tidings open cluster").chain_update(cluster);
-        let cipher = Xaes256Gcm::new(&<[u8; KEY_BYTES]>::from(public.finalize()).into());
-        Self { keys: vec![(0, cipher)], fingerprints: Vec::new(), secret: false }
+        let root = Root::new(&public.finalize().into());
+        Self { keys: vec![(0, root)], fingerprints: Vec::new(), secret: false }
     }
 
     /// A ring from keys, the sealing one first; `None` if there is none or more than
     /// [`MAX_KEYS`].
     pub fn new(keys: &[Key]) -> Option<Self> {
-        let ciphers = keys.iter().map(|key| (key.id(), Xaes256Gcm::new(&key.0.into())));
+        let roots = keys.iter().map(|key| (key.id(), Root::new(&key.0)));
         let within = (1..=MAX_KEYS).contains(&keys.len());
         let fingerprints = keys.iter().map(Key::fingerprint).collect();
-        within.then(|| Self { keys: ciphers.collect(), fingerprints, secret: true })
+        within.then(|| Self { keys: roots.collect(), fingerprints, secret: true })
     }
 
     /// A ring from a key file: a key a line, the sealing one first; `#` begins a comment.
@@ -224,15 +207,18 @@ impl KeyRing {
         self.keys[0].0
     }
 
-    /// Seals a frame in place: a head, a body, and room for the tag behind it.
+    /// The key that seals.
+    pub(crate) fn sealing(&self) -> &Root {
+        &self.keys[0].1
+    }
+
+    /// Seals a frame in place: a head, a body, and room for the tag behind it. Who seals many in
+    /// one life has a [`CachedRing`](crate::CachedRing).
     ///
     /// # Panics
     /// If it is shorter than a head and a tag.
     pub fn seal(&self, frame: &mut [u8]) {
-        let (head, rest) = frame.split_at_mut(HEAD_BYTES);
-        let (body, tag) = rest.split_at_mut(rest.len() - TAG_BYTES);
-        let sealed = self.keys[0].1.encrypt_inout_detached(&nonce(head), head, body.into());
-        tag.copy_from_slice(&sealed.expect("a frame is far below the cipher's limit of 64 GiB"));
+        seal(&self.sealing().cipher(&beginning(frame)), frame);
     }
 
     /// Opens a frame in place and returns its body.
@@ -240,18 +226,19 @@ impl KeyRing {
     /// # Errors
     /// No key of the ring opens it; it is as it was.
     pub fn unseal<'a>(&self, frame: &'a mut [u8]) -> Result<&'a [u8], Unopened> {
-        let Some(len) = frame.len().checked_sub(HEAD_BYTES + TAG_BYTES) else {
-            return Err(Unopened::Damaged);
-        };
-        let (head, rest) = frame.split_at_mut(HEAD_BYTES);
-        let (body, tag) = rest.split_at_mut(len);
-        let Ok(tag) = Tag::try_from(&*tag) else { return Err(Unopened::Damaged) };
+        must_be_frame(frame)?;
+        self.open_by_any(frame)?;
+        Ok(body(frame))
+    }
+
+    /// Opens a frame in place by whichever key does. Returns that key's cipher.
+    pub(crate) fn open_by_any(&self, frame: &mut [u8]) -> Result<Aes256Gcm, Unopened> {
+        let beginning = beginning(frame);
         let mut outcome = Unopened::WrongKey;
-        for (_, cipher) in self.keys.iter().filter(|(id, _)| *id == head[NONCE_AT + KEY_ID_AT]) {
-            // The tag is checked before the body is touched, so a failed try leaves it whole.
-            let buffer = (&mut *body).into();
-            if cipher.decrypt_inout_detached(&nonce(head), head, buffer, &tag).is_ok() {
-                return Ok(body);
+        for (_, root) in self.keys.iter().filter(|(id, _)| *id == beginning[KEY_ID_AT]) {
+            let cipher = root.cipher(&beginning);
+            if is_opened(&cipher, frame) {
+                return Ok(cipher);
             }
             outcome = Unopened::Damaged;
         }
@@ -274,9 +261,43 @@ pub enum Unopened {
     Damaged,
 }
 
-/// The nonce of a head, as the cipher takes it.
-fn nonce(head: &[u8]) -> Nonce {
-    Nonce::try_from(&head[NONCE_AT..HEAD_BYTES]).expect("the slice has the nonce's 24 bytes")
+/// Refuses what has no room for a head and a tag.
+pub(crate) fn must_be_frame(frame: &[u8]) -> Result<(), Unopened> {
+    if frame.len() < HEAD_BYTES + TAG_BYTES { Err(Unopened::Damaged) } else { Ok(()) }
+}
+
+/// The beginning of a frame's nonce, which derives its key.
+pub(crate) fn beginning(frame: &[u8]) -> [u8; BEGINNING_BYTES] {
+    let beginning = frame[NONCE_AT..].first_chunk();
+    *beginning.expect("a frame has a head, with a nonce of 24 bytes")
+}
+
+/// What lies between a frame's head and its tag.
+pub(crate) fn body(frame: &[u8]) -> &[u8] {
+    &frame[HEAD_BYTES..frame.len() - TAG_BYTES]
+}
+
+/// Seals a frame in place with the cipher of its nonce's beginning.
+pub(crate) fn seal(cipher: &Aes256Gcm, frame: &mut [u8]) {
+    let (head, rest) = frame.split_at_mut(HEAD_BYTES);
+    let (body, tag) = rest.split_at_mut(rest.len() - TAG_BYTES);
+    let sealed = cipher.encrypt_inout_detached(&rest_of_nonce(head), head, body.into());
+    tag.copy_from_slice(&sealed.expect("a frame is far below the cipher's limit of 64 GiB"));
+}
+
+/// Opens a frame in place with a cipher. False if it is not sealed by that; it is as it was then,
+/// since the tag is checked before the body is touched.
+pub(crate) fn is_opened(cipher: &Aes256Gcm, frame: &mut [u8]) -> bool {
+    let (head, rest) = frame.split_at_mut(HEAD_BYTES);
+    let (body, tag) = rest.split_at_mut(rest.len() - TAG_BYTES);
+    let tag = Tag::<Aes256Gcm>::try_from(&*tag).expect("the slice has the tag's 16 bytes");
+    cipher.decrypt_inout_detached(&rest_of_nonce(head), head, body.into(), &tag).is_ok()
+}
+
+/// What of a head's nonce derives no key.
+fn rest_of_nonce(head: &[u8]) -> Nonce<Aes256Gcm> {
+    let rest = &head[NONCE_AT + BEGINNING_BYTES..HEAD_BYTES];
+    Nonce::<Aes256Gcm>::try_from(rest).expect("the slice has the other 12 of the nonce's 24 bytes")
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ use crate::scenario::{Mode, Scenario, ScenarioError};
 pub(crate) const FULL_PAIR_BYTES: u64 = 330;
 /// Bytes a compact node holds of each member: its birth.
 const COMPACT_PAIR_BYTES: u64 = 4;
-/// Bytes of a full node beside its members, of its events and datagrams.
-pub(crate) const FULL_NODE_BYTES: u64 = 40 << 10;
+/// Bytes of a full node beside its members, of its events, datagrams and ciphers.
+pub(crate) const FULL_NODE_BYTES: u64 = 42 << 10;
 /// Bytes of the program and its histograms.
 const BASE_BYTES: u64 = 16 << 20;
 

@@ -88,7 +88,8 @@ impl Checker {
         if header.kind != Kind::Checked || header.cluster != group {
             return None;
         }
-        let (_, body) = Extension::read(header.version, self.sealer.unseal(datagram).ok()?).ok()?;
+        let body = self.sealer.unseal_one(datagram).ok()?;
+        let (_, body) = Extension::read(header.version, body).ok()?;
         Checked::read(body).map(Heard::Answer)
     }
 }

@@ -1,5 +1,6 @@
 //! The sealer: a node's keys, and the numbers that make each of its seals another.
 
+use tidings_primitives::CachedRing;
 use tidings_primitives::nonce::Nonce;
 use tidings_primitives::seal::{Fingerprint, KeyRing, Unopened};
 
@@ -30,7 +31,7 @@ pub(super) struct Label {
 
 /// Seals what a node sends, and opens what it receives.
 pub(super) struct Sealer {
-    keys: KeyRing,
+    keys: CachedRing,
     /// The number of the cluster.
     cluster: u32,
     /// The number of those who read what is not for other colonies.
@@ -45,16 +46,17 @@ impl Sealer {
     pub(super) fn new(keys: KeyRing, cluster: &str, colony: Option<ColonyId>, salt: u64) -> Self {
         let cluster = header::cluster_hash(cluster);
         let own_group = colony.map_or(cluster, |colony| cluster.wrapping_add(colony.0));
-        Self { keys, cluster, own_group, salt: salt & header::MAX_48, sealed: 0 }
+        let (keys, salt) = (CachedRing::new(keys), salt & header::MAX_48);
+        Self { keys, cluster, own_group, salt, sealed: 0 }
     }
 
     pub(super) fn set_keys(&mut self, keys: KeyRing) {
-        self.keys = keys;
+        self.keys = CachedRing::new(keys);
     }
 
     /// The fingerprints of the keys, that of the sealing one first; none without a secret.
     pub(super) fn fingerprints(&self) -> &[Fingerprint] {
-        self.keys.fingerprints()
+        self.keys.ring().fingerprints()
     }
 
     /// Another sealer with these keys, whose seals are those of a life of its own.
@@ -80,8 +82,13 @@ impl Sealer {
     }
 
     /// Opens a datagram in place and returns what was sealed.
-    pub(super) fn unseal<'a>(&self, datagram: &'a mut [u8]) -> Result<&'a [u8], Unopened> {
+    pub(super) fn unseal<'a>(&mut self, datagram: &'a mut [u8]) -> Result<&'a [u8], Unopened> {
         self.keys.unseal(datagram)
+    }
+
+    /// The same for who opens one datagram alone.
+    pub(super) fn unseal_one<'a>(&self, datagram: &'a mut [u8]) -> Result<&'a [u8], Unopened> {
+        self.keys.ring().unseal(datagram)
     }
 
     /// Writes the header of a datagram and seals what lies behind it.
@@ -93,7 +100,7 @@ impl Sealer {
             cluster: self.group(label.kind),
             sender: label.sender,
             incarnation: label.incarnation,
-            key_id: self.keys.sealing_id(),
+            key_id: self.keys.ring().sealing_id(),
             salt: self.salt,
             counter: self.sealed,
         };
