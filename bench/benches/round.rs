@@ -22,6 +22,7 @@ use tidings_bench::{Comparison, compare, pair};
 use tidings_gossip::wire::window::{Marks, Piece};
 use tidings_gossip::wire::{header, keys, window};
 use tidings_gossip::{Incarnation, Instant, Key, KeyRing, NodeId, Signer};
+use tidings_primitives::CachedRing;
 
 const NODES: u32 = 8192;
 const WINDOW: usize = 1638;
@@ -192,7 +193,8 @@ fn window_head() -> header::Header {
 
 /// What sealing a whole window costs beside copying it.
 fn sealing(repetitions: usize) -> Comparison {
-    let ring = KeyRing::new(&[Key::from_bytes([7; 32])]).expect("one key is a ring");
+    let mut ring =
+        CachedRing::new(KeyRing::new(&[Key::from_bytes([7; 32])]).expect("one key is a ring"));
     let head = window_head();
     let datagram = header::BYTES + window::PREAMBLE_BYTES + 1036 + keys::TAG_BYTES;
     let mut buffer = vec![0; WINDOW * datagram];
