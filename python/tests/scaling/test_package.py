@@ -45,18 +45,31 @@ def test_all_names_exist() -> None:
         tidings.scaling.__getattr__("nothing")
 
 
-def test_a_check_imports_neither_plots_nor_the_board() -> None:
+def test_a_check_imports_what_it_needs_alone(tmp_path: Path) -> None:
+    """Each import delays every start: a check does no more than NumPy and what it calls."""
+    values = {2**k: k * 2**k * (1 + k % 3 / 99) for k in range(3, 10)}
+    rows = [
+        f'{{"function": "sort", "metric": "work", "size": {size}, "value": {value}}}'
+        for size, value in values.items()
+    ]
+    (tmp_path / "work.jsonl").write_text("\n".join(rows))
+    (tmp_path / "scaling.toml").write_text(
+        'measurements = ["work.jsonl"]\n'
+        '[[expectation]]\nfunction = "sort"\nmetric = "work"\ngrowth = "n log n"\n'
+    )
     program = (
-        "import sys; import tidings.scaling.cli; import tidings.scaling.checking; "
-        "heavy = {'matplotlib', 'pandas', 'polars', 'pytest', 'tidings.board', 'ctypes.util', "
-        "'unittest', 'tidings.scaling.reports.plot'}; print(sorted(heavy & set(sys.modules)))"
+        "import sys; from tidings.scaling.cli import main; ended = main(['check']); "
+        "heavy = {'matplotlib', 'pandas', 'polars', 'scipy', 'pytest', 'unittest', "
+        "'hashlib', 'subprocess', 'ctypes.util', 'tidings.board', "
+        "'tidings.scaling.reports.plot'}; print(ended, sorted(heavy & set(sys.modules)))"
     )
     folder = str(Path(__file__).parents[2])
     ended = subprocess.run(
         [sys.executable, "-c", program],
+        cwd=tmp_path,
         env={"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert ended.stdout.strip() == "[]"
+    assert ended.stdout.splitlines()[-1] == "0 []", ended.stdout

@@ -10,12 +10,13 @@ processes that start at once do not read half of it.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
+
+# hashlib and subprocess are imported where they are used: a check, which counts nothing, needs this
+# module's error alone and starts sooner without them.
 
 INCLUDE = Path(__file__).parents[1] / "native"
 """The folder of ``tidings_counts.h``."""
@@ -45,6 +46,8 @@ def path(callgrind: bool = False) -> Path:
 
     The compiler is ``CC``, or ``cc``.
     """
+    import hashlib
+
     compiler = shutil.which(os.environ.get("CC") or "cc")
     if compiler is None:
         raise CounterError(
@@ -82,6 +85,8 @@ def _cache() -> Path:
 
 
 def _compile(words: list[str], built: Path) -> None:
+    import subprocess
+
     handle, name = tempfile.mkstemp(suffix=".so", dir=built.parent)
     os.close(handle)
     fresh = Path(name)
