@@ -173,6 +173,19 @@ def cost(rows: list[dict[str, str]]) -> str:
     return "\n".join(lines)
 
 
+def start(rows: list[dict[str, str]]) -> str:
+    """Return the time of a start of each program."""
+    lines = ["| program | wall, s | CPU, s | beside NumPy alone: wall | CPU |", f"|{'---|' * 5}"]
+    for row in rows:
+        cells = [
+            f"{row[f'{of}_s']} ({row[f'{of}_least_s']} to {row[f'{of}_most_s']})"
+            for of in ("wall", "cpu")
+        ]
+        ratios = [f"{float(row[f'{of}_ratio']):.2f}" for of in ("wall", "cpu")]
+        lines.append(f"| {' | '.join([row['program'], *cells, *ratios])} |")
+    return "\n".join(lines)
+
+
 def two(rows: list[dict[str, str]]) -> str:
     """Return scores in two parameters, the better one of Extra-P's two beside each."""
     lines = [
@@ -262,6 +275,7 @@ def million(rows: list[dict[str, str]]) -> str:
 MADE: dict[str, tuple[str, Callable[[list[dict[str, str]]], str]]] = {
     "scaling-named": ("named", named),
     "scaling-cost": ("cost", cost),
+    "scaling-start": ("start", start),
     "scaling-coverage": ("coverage", coverage),
     "scaling-kernels": ("kernel-verdicts", kernels),
     "scaling-counts": ("kernel-verdicts", by_kernel),
