@@ -37,6 +37,8 @@ _DIVIDED = ((40.0, 4), (22.0, 3))
 _KEPT = 16.0
 _REACH, _TABLE = 9.0, 721
 _AROUND = np.linspace(-4.0, 4.0, 13)
+_AT_ONCE = 20_000
+"""Cells whose likelihood is read off the tables at once: some kB each."""
 
 
 @dataclass(frozen=True)
@@ -252,7 +254,12 @@ def posterior(case: Case) -> dict[Term, float]:
     kept = rough > rough.max() - _KEPT
     cells, shape, level = cells.some(kept), shape[kept], level[kept]
     sd = 1 / np.sqrt((1 / known.sd**2).sum())
-    heights = known.of((shape + level[:, None])[:, None, :] + sd * _AROUND[:, None])
+    heights = np.concatenate(
+        [
+            known.of((shape[part] + level[part, None])[:, None, :] + sd * _AROUND[:, None])
+            for part in (slice(at, at + _AT_ONCE) for at in range(0, len(level), _AT_ONCE))
+        ]
+    )
     top = heights.max()
     mass = np.exp(heights - top).sum(axis=1) * np.exp(cells.log_prior - cells.log_prior.max())
     by_function = np.bincount(cells.function, mass, len(listed))
