@@ -10,6 +10,8 @@ use crate::runtime::{FromRuntime, MAX_FRAME_BYTES, ToRuntime};
 
 /// What is read at once.
 const READ_BYTES: usize = 16 << 10;
+/// The room that a link keeps in each direction while it has nothing to pass on.
+const KEPT_BYTES: usize = 32 << 10;
 
 /// The length before a frame.
 const LENGTH_BYTES: usize = 4;
@@ -89,7 +91,10 @@ impl Link {
             // The runtime of tokio may not have seen yet that there is something.
             match rustix::io::read(&self.socket, &mut buffer) {
                 Ok(0) | Err(_) => return None,
-                Ok(bytes) => self.add(&buffer[..bytes]),
+                Ok(bytes) => {
+                    self.forget_taken();
+                    self.incoming.extend(&buffer[..bytes]);
+                }
             }
         }
     }
@@ -97,27 +102,30 @@ impl Link {
     fn write(&mut self) -> io::Result<()> {
         self.written += would_block(self.socket.try_write(&self.outgoing[self.written..]))?;
         if self.written == self.outgoing.len() {
-            (self.outgoing, self.written) = (Vec::new(), 0);
+            // What a large call took is given back.
+            self.outgoing.clear();
+            self.outgoing.shrink_to(KEPT_BYTES);
+            self.written = 0;
         }
         Ok(())
     }
 
+    /// Adds what there is to what is left.
     fn read(&mut self) -> io::Result<()> {
-        let mut buffer = [0; READ_BYTES];
-        match self.socket.try_read(&mut buffer) {
+        self.forget_taken();
+        self.incoming.reserve(READ_BYTES);
+        match self.socket.try_read_buf(&mut self.incoming) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-            other => {
-                let bytes = would_block(other)?;
-                self.add(&buffer[..bytes]);
-                Ok(())
-            }
+            other => would_block(other).map(drop),
         }
     }
 
-    /// Adds what was read to what is left.
-    fn add(&mut self, bytes: &[u8]) {
+    /// Moves what is left to the front.
+    fn forget_taken(&mut self) {
         self.incoming.drain(..std::mem::take(&mut self.taken));
-        self.incoming.extend(bytes);
+        if self.incoming.is_empty() {
+            self.incoming.shrink_to(KEPT_BYTES);
+        }
     }
 
     /// A frame, if all of it is there.

@@ -34,6 +34,9 @@ impl Permits {
 
     /// So many more calls may begin, at most. Returns how many: none where the pipe is full.
     pub(super) fn give(&self, most: usize) -> usize {
+        if most == 0 {
+            return 0;
+        }
         rustix::io::write(&self.writing, &[0; MOST][..most.min(MOST)]).unwrap_or(0)
     }
 

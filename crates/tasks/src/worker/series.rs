@@ -137,7 +137,7 @@ impl Calls<'_> {
                 Happened::Said(said) => self.said(said.map_err(Lost::Link)?).await?,
                 Happened::Rested => self.rests_until = None,
                 Happened::Act(act) => self.act(act).await?,
-                Happened::Told(say) => self.told(say).await,
+                Happened::Told(say) => self.all_told(say).await,
                 Happened::Ended => return Err(Lost::Ended),
                 Happened::NotReady => return Err(Lost::NotReady),
                 Happened::Late => {
@@ -187,9 +187,7 @@ impl Calls<'_> {
     /// Begins the next call that the process does not have yet; `false` if there is none.
     async fn next_one(&mut self) -> Result<bool, Lost> {
         loop {
-            while let Ok(say) = self.ear.says.try_recv() {
-                self.told(say).await;
-            }
+            self.hear().await;
             let Some(mut call) = self.later.pop_front() else { return Ok(false) };
             let run = match self.whole(&mut call).await {
                 Ok(run) => run,
@@ -376,6 +374,19 @@ impl Calls<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The driver says something, and more that is there already: it goes to the process at once.
+    async fn all_told(&mut self, say: Say) {
+        self.told(say).await;
+        self.hear().await;
+    }
+
+    /// Takes what the driver has said.
+    async fn hear(&mut self) {
+        while let Ok(say) = self.ear.says.try_recv() {
+            self.told(say).await;
+        }
     }
 
     /// The driver says something.
