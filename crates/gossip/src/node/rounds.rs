@@ -35,6 +35,7 @@ impl Node {
             }
             self.look_at_calls(now);
         }
+        self.look_at_row(now);
         self.look_at_doubts(now);
         self.rhythm.plan_look(self.strategy.looks(self.config.interval), now);
     }
@@ -68,6 +69,7 @@ impl Node {
         self.begin_sending();
         self.look_for_silence(now);
         self.play(now, |strategy, context| strategy.round(context));
+        self.watch_row(now);
         self.begin_calls(now);
         self.look_at_calls(now);
     }
