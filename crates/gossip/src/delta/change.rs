@@ -218,7 +218,7 @@ mod tests {
         let (base, mut now) = ([0; 8], [0; 8]);
         now[7] = 1;
         let bytes = written(&base, &now);
-        for payload_bytes in 0..9 {
+        for payload_bytes in 1..9 {
             let read = Change::read(&mut BitReader::new(&bytes), payload_bytes);
             assert_eq!(read.is_some(), payload_bytes > 6, "{payload_bytes}");
         }

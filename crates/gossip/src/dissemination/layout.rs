@@ -280,7 +280,7 @@ impl Layout {
         // Nor does pulling a row more often.
         let pull_units = (pull / rest.max(1.0)).max(1.0);
         // What pulls leave is for pushes. Rows of whole entries are as earlier releases have them.
-        let push_units = if budget.changes.is_some() && pull_units == 1.0 {
+        let push_units = if budget.changes.is_some() && pull_units <= 1.0 {
             (push / (income - pull).max(1.0)).clamp(1.0, push_units)
         } else {
             push_units
