@@ -26,6 +26,9 @@ const WINDOW_PERCENT: usize = 20;
 const WHOLE_PAYLOAD_BYTES: usize = 64;
 pub(crate) const DATAGRAM_BYTES: usize = 1_452;
 
+/// Units that pass before anything is counted, at least: as many as a base lasts on average. Before
+/// that nodes are still finding out what entries take, and so which rows to have.
+const UNITS_BEFORE: u32 = 120;
 /// The bytes of so many whole entries of each node pass before anything is counted, at least.
 const STARTS: usize = 4;
 
@@ -56,19 +59,27 @@ fn main() -> ExitCode {
 /// Nodes, units before, and units that are counted: those of the study, or `READINGS_NODES`, three
 /// numbers with commas, for a trial.
 fn size() -> Result<(usize, u32, u32), String> {
-    let Ok(text) = std::env::var("READINGS_NODES") else { return Ok((1_024, 40, 24)) };
+    let Ok(text) = std::env::var("READINGS_NODES") else { return Ok((1_024, UNITS_BEFORE, 24)) };
     let numbers: Vec<u32> = text.split(',').filter_map(|number| number.parse().ok()).collect();
     match numbers[..] {
         [nodes, warmup, units] if nodes > 1 && units > 0 => Ok((nodes as usize, warmup, units)),
-        _ => Err("READINGS_NODES: nodes, units before and units, such as 256,40,24".to_owned()),
+        _ => Err("READINGS_NODES: nodes, units before and units, such as 256,120,24".to_owned()),
     }
+}
+
+/// All rows, or those that `READINGS_ROWS` says, by their numbers from 1, for a trial.
+fn rows_asked() -> Result<Vec<(Kind, u8, f64)>, String> {
+    let Ok(text) = std::env::var("READINGS_ROWS") else { return Ok(ROWS.to_vec()) };
+    let row = |number: &str| ROWS.get(number.parse::<usize>().ok()?.checked_sub(1)?).copied();
+    let rows: Option<Vec<_>> = text.split(',').map(row).collect();
+    rows.ok_or_else(|| format!("READINGS_ROWS: numbers from 1 to {}, such as 2,8", ROWS.len()))
 }
 
 /// A table of so many nodes, after so many units, over so many more.
 fn made((nodes, warmup, units): (usize, u32, u32)) -> Result<Made, String> {
     let recordings = payloads::recordings()?;
     let mut rows = HEADING.to_owned();
-    for (kind, version, lost_percent) in ROWS {
+    for (kind, version, lost_percent) in rows_asked()? {
         let window = window_entries(nodes, kind.payload_bytes());
         let setting = Setting { kind, version, nodes, window, lost_percent, seed: SEED };
         // All entries have to be there whole first.
