@@ -2,6 +2,7 @@
 //! by a traitor, a node holds of another what that said under its stamp, or something newer.
 
 mod cluster;
+mod traitor;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use cluster::{Cluster, UNIT, address, config, member, name, node};
 use tidings_gossip::dissemination::layout::Budget;
 use tidings_gossip::model;
 use tidings_gossip::payload::{NodeState, Settled, Tolerances};
-use tidings_gossip::wire::{ENTRY_OVERHEAD_BYTES, overhead_bytes};
+use tidings_gossip::wire::{ENTRY_OVERHEAD_BYTES, frame_bytes, overhead_bytes};
 use tidings_gossip::{
     Config, Counters, EntryState, Incarnation, Instant, KeyRing, Member, Node, NodeId, Strategy,
     Window,
@@ -196,8 +197,8 @@ fn the_model_knows_what_changes_cost() {
         let after = counted(&talk);
         let [bytes, entries, sent] = [0, 1, 2].map(|at| after[at] - before[at]);
         let config = settings(NODES, 3, percent);
-        let (entry_bytes, frame_bytes) = (ENTRY_OVERHEAD_BYTES + PAYLOAD_BYTES, overhead_bytes(3));
-        let room = usize::from(config.datagram_bytes) - frame_bytes;
+        let (entry_bytes, frame_bytes) = (ENTRY_OVERHEAD_BYTES + PAYLOAD_BYTES, frame_bytes(3));
+        let room = usize::from(config.datagram_bytes) - overhead_bytes(3);
         let whole = Budget {
             entry_bytes,
             frame_bytes,
@@ -274,8 +275,27 @@ fn what_is_all_new_each_unit_costs_no_more_than_whole_entries() {
     assert!(after <= before, "{after} bytes an entry, {before} whole");
 }
 
-/// Payloads of which a longer one comes and goes: a base that says more than a datagram has room
-/// for is not used.
+/// Nodes whose readings are all new each unit, with version 1 and with version 3: the same bytes a
+/// unit, and entries that are no older.
+#[test]
+fn what_is_all_new_is_no_older_than_with_version_1() {
+    const UNITS: u32 = 160;
+    let [before, after] = [1, 3].map(|version| {
+        let mut talk = Talk::with_windows(96, &[version], all_new, 20.0);
+        talk.set_clocks();
+        talk.run(80);
+        let (sent, mut age) = (talk.sum(|counters| counters.bytes_sent), 0.0);
+        for step in 0..UNITS {
+            let part = UNIT.mul_f64(f64::from(step) * 0.618_034 % 1.0);
+            talk.unit_with_look(part, |cluster| age += cluster.ages().0 / f64::from(UNITS));
+        }
+        let sent = talk.sum(|counters| counters.bytes_sent) - sent;
+        (age, sent as f64 / (96.0 * f64::from(UNITS)))
+    });
+    println!("units and bytes a unit: {before:?} with version 1, {after:?} with version 3");
+    assert!(after.0 <= before.0 && after.1 <= 1.005 * before.1, "{after:?} {before:?}");
+}
+
 /// Readings that nodes of even and odd numbers settle within other tolerances, or not at all.
 fn settled(node: usize, unit: u32) -> Vec<u8> {
     let tolerances = if node % 2 == 0 { Tolerances::default() } else { Tolerances::exact() };
@@ -296,6 +316,8 @@ fn nodes_with_other_tolerances_read_what_was_said() {
     assert!(talk.sum(|counters| counters.bases_taken) > 0);
 }
 
+/// Payloads of which a longer one comes and goes: a base that says more than a datagram has room
+/// for is not used.
 #[test]
 fn payloads_of_another_length_are_told_all_the_same() {
     fn short(node: usize, unit: u32) -> Vec<u8> {
@@ -328,171 +350,4 @@ fn the_bound_on_memory_knows_of_bases() {
     let [whole, changes] =
         [2, 3].map(|version| settings(100, version, PERCENT).memory_bound_bytes());
     assert_eq!(changes - whole, 100 * (PAYLOAD_BYTES as u64 + 16));
-}
-
-mod traitor {
-    //! A member with the key that sends what it likes.
-
-    use super::*;
-    use tidings_gossip::Stamp;
-    use tidings_gossip::delta::{Base, Body, Item, Name};
-    use tidings_gossip::wire::header::{Header, Kind, cluster_hash};
-    use tidings_gossip::wire::keys::TAG_BYTES;
-    use tidings_gossip::wire::window::{Format, Marks};
-
-    const FORMAT: Format = Format { schema: 1, payload_bytes: PAYLOAD_BYTES as u16 };
-
-    fn id(n: usize) -> NodeId {
-        NodeId::of_name(&name(n), 0)
-    }
-
-    /// A datagram of version 3 from node 1.
-    fn sealed(kind: Kind, counter: u64, body: &[u8]) -> Vec<u8> {
-        let cluster = settings(4, 3, PERCENT).cluster;
-        let header = Header {
-            version: 3,
-            kind,
-            cluster: cluster_hash(&cluster),
-            sender: id(1),
-            incarnation: Incarnation::new(1),
-            key_id: 0,
-            salt: 5,
-            counter,
-        };
-        let mut datagram = [&header.to_bytes()[..], &[0], body, &[0; TAG_BYTES]].concat();
-        KeyRing::open(&cluster).seal(&mut datagram);
-        datagram
-    }
-
-    fn base(n: usize, life: u32, sequence: u32, payload: &[u8]) -> Base<'_> {
-        Base { name: Name { id: id(n), incarnation: Incarnation::new(life), sequence }, payload }
-    }
-
-    fn item<'a>(base: Base<'a>, distance: u32, payload: &'a [u8]) -> Item<'a> {
-        let stamp = Stamp::new(base.name.incarnation, base.name.sequence + distance);
-        Item { stamp, age: 10, payload, base }
-    }
-
-    fn body(fill: impl FnOnce(&mut Body<'_>) -> usize) -> Vec<u8> {
-        let mut buffer = vec![0; 1_000];
-        let mut body = Body::begin(&mut buffer, FORMAT, Marks::NONE).expect("there is room");
-        assert!(fill(&mut body) > 0);
-        let bytes = body.finish();
-        buffer.truncate(bytes);
-        buffer
-    }
-
-    fn victim(version: u8) -> Node {
-        let roster: Vec<Member> = (0..4).map(member).collect();
-        node(&settings(4, version, PERCENT), 0, &roster, 1, Instant::EPOCH)
-    }
-
-    /// What the victim holds of node 2: incarnation, sequence and the first byte.
-    fn held(victim: &Node) -> Option<(u32, u32, u8)> {
-        let view = victim.entry(&name(2), Instant::EPOCH + UNIT)?;
-        let sequence = view.sequence.filter(|_| view.state == EntryState::Alive)?;
-        Some((view.incarnation, sequence, view.payload[0]))
-    }
-
-    #[test]
-    fn what_is_told_by_a_base_that_was_never_sent_is_counted_and_not_taken() {
-        let (mut victim, now) = (victim(3), Instant::EPOCH + UNIT);
-        let (old, new) = ([7; PAYLOAD_BYTES], [8; PAYLOAD_BYTES]);
-        let mut counter = 0;
-        let mut receive = |victim: &mut Node, body: &[u8]| {
-            counter += 1;
-            victim.handle_datagram(now, address(1), &mut sealed(Kind::Window, counter, body));
-        };
-        let named = |life, sequence, along| {
-            body(|body| {
-                body.named([(item(base(2, life, sequence, &old), 3, &new), along)].into_iter())
-            })
-        };
-        receive(&mut victim, &named(1, 10, false));
-        assert_eq!((held(&victim), victim.counters().entries_without_base), (None, 1));
-        receive(&mut victim, &named(1, 10, true));
-        assert_eq!((held(&victim), victim.counters().bases_taken), (Some((1, 13, 8)), 1));
-        // By another base of it, earlier or later: none of them is held.
-        receive(&mut victim, &named(1, 11, false));
-        receive(&mut victim, &named(1, 9, false));
-        assert_eq!(victim.counters().entries_without_base, 3);
-        // An earlier one that comes along tells an entry that is no news, and takes no place.
-        receive(&mut victim, &named(1, 9, true));
-        assert_eq!((held(&victim), victim.counters().bases_taken), (Some((1, 13, 8)), 1));
-        // It has restarted: of its next life nothing is known by the bases of the last.
-        receive(&mut victim, &named(2, 10, false));
-        assert_eq!((held(&victim), victim.counters().entries_without_base), (Some((1, 13, 8)), 4));
-        let agreed = |life| {
-            body(|body| {
-                body.agreed(id(2), [(item(base(2, life, 10, &old), 9, &new), 0)].into_iter())
-            })
-        };
-        receive(&mut victim, &agreed(2));
-        assert_eq!((held(&victim), victim.counters().entries_disagreed), (Some((1, 13, 8)), 1));
-        receive(&mut victim, &agreed(1));
-        assert_eq!(held(&victim), Some((1, 19, 8)));
-        assert_eq!(victim.counters().dropped_malformed, 0);
-    }
-
-    #[test]
-    fn bodies_that_are_cut_or_go_on_are_dropped_as_a_whole() {
-        let now = Instant::EPOCH + UNIT;
-        let old = [7; PAYLOAD_BYTES];
-        let whole = body(|body| {
-            let entry = tidings_gossip::vector::Entry {
-                id: id(2),
-                stamp: Stamp::new(Incarnation::new(1), 4),
-                birth: now,
-                payload: &old,
-            };
-            let written = body.whole([entry].into_iter(), now, true);
-            written + body.named([(item(base(3, 1, 4, &old), 1, &[8; 64]), true)].into_iter())
-        });
-        for cut in 0..whole.len() {
-            let mut victim = victim(3);
-            victim.handle_datagram(now, address(1), &mut sealed(Kind::Window, 1, &whole[..cut]));
-            assert_eq!((victim.counters().dropped_malformed, held(&victim)), (1, None), "{cut}");
-        }
-        let mut victim = victim(3);
-        let longer = [&whole[..], &[0]].concat();
-        victim.handle_datagram(now, address(1), &mut sealed(Kind::Window, 1, &longer));
-        assert_eq!((victim.counters().dropped_malformed, held(&victim)), (1, None));
-        victim.handle_datagram(now, address(1), &mut sealed(Kind::Window, 2, &whole));
-        assert_eq!((held(&victim), victim.counters().bases_taken), (Some((1, 4, 7)), 2));
-    }
-
-    #[test]
-    fn pulls_with_an_inventory_that_lies_are_answered_or_dropped() {
-        let now = Instant::EPOCH + UNIT;
-        let pull = [1, 0, 64, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0];
-        let said: [(&[u8], bool); 5] = [
-            (&[0], true),
-            (&[4, 9, 1, 2, 3, 4, 5, 6, 7, 8], true),
-            (&[65], false),
-            (&[4, 9, 1, 2, 3, 4, 5], false),
-            (&[], false),
-        ];
-        for (inventory, is_read) in said {
-            let mut victim = victim(3);
-            victim.handle_timeout(victim.poll_timeout());
-            let body = [inventory, &pull].concat();
-            victim.handle_datagram(now, address(1), &mut sealed(Kind::Pull, 1, &body));
-            let counters = victim.counters();
-            assert_eq!(counters.pulls_answered, u64::from(is_read), "{inventory:?}");
-            assert_eq!(counters.dropped_malformed, u64::from(!is_read), "{inventory:?}");
-        }
-    }
-
-    #[test]
-    fn a_node_that_writes_an_earlier_version_reads_no_changes() {
-        for version in [1, 2] {
-            let (mut victim, old) = (victim(version), [7; PAYLOAD_BYTES]);
-            let body =
-                body(|body| body.named([(item(base(2, 1, 4, &old), 0, &old), true)].into_iter()));
-            let now = Instant::EPOCH + UNIT;
-            victim.handle_datagram(now, address(1), &mut sealed(Kind::Window, 1, &body));
-            assert_eq!((victim.counters().dropped_version, held(&victim)), (1, None));
-            assert_eq!(victim.versions_read().highest, 2);
-        }
-    }
 }

@@ -73,11 +73,12 @@ fn agreed_entries_are_the_bytes_that_the_page_states() {
     for (id, life, sequence) in [(10, 5, 100), (30, 6, 7)] {
         names.extend([id, 0, 0, 0, life, 0, 0, sequence, 0, 0]);
     }
-    let entries = packed("0 1001 00 0  100 1000 1010 100 01 0000 0 100");
+    let entries = packed("0 100 00 0  100 0 1010 100 01 0000 0 100  0000");
     let expected = [
         &[1, 4, 4, 0, 2, 0][..],
-        &[1, 16, 0, 2, 0, 5, 0, 0x11, 10, 0, 0, 0],
+        &[1, 18, 0, 2, 0, 5, 0, 0x01, 10, 0, 0, 0],
         &Sha256::digest(&names)[..8],
+        &[2, 0],
         &entries,
     ];
     assert_eq!(buffer[..bytes], expected.concat());

@@ -45,13 +45,20 @@ fn a_kill_is_known_soon() {
     }
 }
 
+/// With `grid` the mates of its row miss its next push: `death_after` later all know.
+#[test]
+fn a_host_that_is_gone_is_missed_by_its_row() {
+    let [half, all, worst] = kills("grid", 0.0, false);
+    assert!(half >= 2.5 && all <= 2.9 && worst <= 3.0, "{half} {all} {worst}");
+    let [half, all, worst] = kills("grid", 0.1, false);
+    assert!(half >= 2.5 && all <= 3.0 && worst <= 3.6, "loss: {half} {all} {worst}");
+}
+
 /// At latest 2 · `death_after` until the doubt, `death_after` from then on, and a unit or two.
 #[test]
 fn a_host_that_is_gone_is_known_to_be_dead_in_bounded_time() {
-    for strategy in ["grid", "uniform"] {
-        let [half, all, worst] = kills(strategy, 0.1, false);
-        assert!(half >= 2.5 && all <= 6.0 && worst <= 9.0, "{strategy}: {half} {all} {worst}");
-    }
+    let [half, all, worst] = kills("uniform", 0.1, false);
+    assert!(half >= 2.5 && all <= 6.0 && worst <= 9.0, "{half} {all} {worst}");
 }
 
 #[test]

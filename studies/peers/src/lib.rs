@@ -14,6 +14,7 @@
 //! | [`report`] | the JSON object that each program prints |
 
 pub mod cost;
+pub mod readings;
 pub mod report;
 pub mod state;
 pub mod tally;

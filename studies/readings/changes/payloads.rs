@@ -52,9 +52,6 @@ const DEVICE_UNITS: u64 = 4;
 const DEVICE_STEP: u16 = 16;
 
 impl Kind {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Usual, Self::Exact, Self::Large, Self::Devices, Self::Noise];
-
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Usual => "usual",

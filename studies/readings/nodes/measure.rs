@@ -26,6 +26,9 @@ const WINDOW_PERCENT: usize = 20;
 const WHOLE_PAYLOAD_BYTES: usize = 64;
 pub(crate) const DATAGRAM_BYTES: usize = 1_452;
 
+/// Units that pass before anything is counted, at least: as many as a base lasts on average. Before
+/// that nodes are still finding out what entries take, and so which rows to have.
+const UNITS_BEFORE: u32 = 120;
 /// The bytes of so many whole entries of each node pass before anything is counted, at least.
 const STARTS: usize = 4;
 
@@ -33,8 +36,19 @@ const HEADING: &str = "readings,payload_bytes,wire_version,lost_percent,window_e
     budget_bytes_unit,bytes_unit,entries_unit,bytes_an_entry,bases_percent,passed_over_percent,\
     known_percent,age_avg_units,age_p50_units,age_p99_units\n";
 
-/// Whole entries, and changes by bases.
-const VERSIONS: [u8; 2] = [1, 3];
+/// The rows: what is said, by which version, and how much is lost. Whole entries are as old
+/// whatever they say, so each length has them once.
+const ROWS: [(Kind, u8, f64); 9] = [
+    (Kind::Usual, 1, 0.0),
+    (Kind::Usual, 3, 0.0),
+    (Kind::Usual, 1, 10.0),
+    (Kind::Usual, 3, 10.0),
+    (Kind::Exact, 3, 0.0),
+    (Kind::Noise, 3, 0.0),
+    (Kind::Devices, 1, 0.0),
+    (Kind::Devices, 3, 0.0),
+    (Kind::Large, 3, 0.0),
+];
 
 fn main() -> ExitCode {
     table::make("nodes", "studies/readings/run nodes", Some(SEED), |is_measured| {
@@ -45,38 +59,35 @@ fn main() -> ExitCode {
 /// Nodes, units before, and units that are counted: those of the study, or `READINGS_NODES`, three
 /// numbers with commas, for a trial.
 fn size() -> Result<(usize, u32, u32), String> {
-    let Ok(text) = std::env::var("READINGS_NODES") else { return Ok((1_024, 40, 24)) };
+    let Ok(text) = std::env::var("READINGS_NODES") else { return Ok((1_024, UNITS_BEFORE, 24)) };
     let numbers: Vec<u32> = text.split(',').filter_map(|number| number.parse().ok()).collect();
     match numbers[..] {
         [nodes, warmup, units] if nodes > 1 && units > 0 => Ok((nodes as usize, warmup, units)),
-        _ => Err("READINGS_NODES: nodes, units before and units, such as 256,40,24".to_owned()),
+        _ => Err("READINGS_NODES: nodes, units before and units, such as 256,120,24".to_owned()),
     }
+}
+
+/// All rows, or those that `READINGS_ROWS` says, by their numbers from 1, for a trial.
+fn rows_asked() -> Result<Vec<(Kind, u8, f64)>, String> {
+    let Ok(text) = std::env::var("READINGS_ROWS") else { return Ok(ROWS.to_vec()) };
+    let row = |number: &str| ROWS.get(number.parse::<usize>().ok()?.checked_sub(1)?).copied();
+    let rows: Option<Vec<_>> = text.split(',').map(row).collect();
+    rows.ok_or_else(|| format!("READINGS_ROWS: numbers from 1 to {}, such as 2,8", ROWS.len()))
 }
 
 /// A table of so many nodes, after so many units, over so many more.
 fn made((nodes, warmup, units): (usize, u32, u32)) -> Result<Made, String> {
     let recordings = payloads::recordings()?;
     let mut rows = HEADING.to_owned();
-    for kind in Kind::ALL {
-        for lost_percent in if kind == Kind::Usual { &[0.0, 10.0][..] } else { &[0.0] } {
-            for version in VERSIONS {
-                let window = window_entries(nodes, kind.payload_bytes());
-                let setting = Setting {
-                    kind,
-                    version,
-                    nodes,
-                    window,
-                    lost_percent: *lost_percent,
-                    seed: SEED,
-                };
-                // All entries have to be there whole first.
-                let start = STARTS * nodes * (ENTRY_OVERHEAD_BYTES + kind.payload_bytes());
-                let warmup = warmup.max((start / budget_bytes(nodes)) as u32);
-                let found = found(&recordings, &setting, warmup, units)?;
-                table::add(&mut rows, &row(&setting, &found, units))
-                    .map_err(|error| error.to_string())?;
-            }
-        }
+    for (kind, version, lost_percent) in rows_asked()? {
+        let window = window_entries(nodes, kind.payload_bytes());
+        let setting = Setting { kind, version, nodes, window, lost_percent, seed: SEED };
+        // All entries have to be there whole first.
+        let start = STARTS * nodes * (ENTRY_OVERHEAD_BYTES + kind.payload_bytes());
+        let warmup = warmup.max((start / budget_bytes(nodes)) as u32);
+        let found = found(&recordings, &setting, warmup, units)?;
+        let row = row(&setting, &found, units);
+        table::add(&mut rows, &row).map_err(|error| error.to_string())?;
     }
     Ok((rows, Map::new()))
 }

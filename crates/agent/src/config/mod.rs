@@ -35,6 +35,7 @@ pub use readers::Readers;
 pub use seed::Seed;
 pub use service::{Priority, ServiceCores};
 use setting::SETTINGS;
+pub(crate) use tolerances::SettledUser;
 pub use tolerances::ToleranceRule;
 pub use value::{BoardPlace, LogFormat, RosterSource};
 
@@ -338,7 +339,7 @@ impl Settings {
 
     /// The same in words.
     pub(crate) fn tolerances_text(&self) -> String {
-        tolerances::described(&self.tolerances())
+        tolerances::described(&self.tolerances(), &self.tolerances)
     }
 
     /// Bytes of the longest payload that there is room for.

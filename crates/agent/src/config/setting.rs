@@ -402,7 +402,8 @@ pub(crate) static SETTINGS: [Setting; 45] = [
         placeholder: "LIST",
         form: Form::List,
         default: None,
-        allowed: "usual, exact, READING=exact, READING=DISTANCE or READING=DISTANCE/SHARE%",
+        allowed: "usual, exact, READING=exact, READING=DISTANCE or READING=DISTANCE/SHARE%; \
+                  user.KEY for READING",
         about: "How near what is said is to what was read; usual for wire_version 3, else exact",
         reloads: false,
     },

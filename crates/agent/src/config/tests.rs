@@ -265,7 +265,7 @@ fn any_file_is_either_read_or_rejected() {
                          interval = \"256ms\"\nwindow = \"20%\"\npayload_bytes = 64\n\
                          capacity = \"full\"\nmax_nodes = 4096\nmtu = 1500\nlog = \"info\"\n\
                          death_after = \"off\"\ncatch_up = true\nwire_version = 2\n\
-                         tolerances = [\"load1=1/2%\"]\n\
+                         tolerances = [\"load1=1/2%\", \"user.a*=1\"]\n\
                          board = \"/dev/shm/b\"\ncolony = 3\n";
     const EDGES: &[u8] = b"\n\"=[]#.%0-\x00\xff\x80";
     let mut state = 0x7464_6E67u64;

@@ -37,7 +37,7 @@ use tracing::{debug, error, info, warn};
 use crate::board::{Publisher, Turn};
 use crate::clock::Clock;
 use crate::collect::Collector;
-use crate::config::Settings;
+use crate::config::{Settings, SettledUser};
 use crate::endpoint::Endpoint;
 use crate::gather::{Gathered, LeftOut};
 use crate::incarnation;
@@ -100,6 +100,8 @@ pub(crate) struct Driver {
     token: watch::Sender<Option<Token>>,
     state: NodeState,
     settled: Settled,
+    /// The same of user metrics.
+    settled_user: SettledUser,
     payload: Vec<u8>,
     user: UserMetrics,
     gathered: Gathered,
@@ -167,6 +169,7 @@ impl Driver {
             notices: Noticeboard::default(),
             state: NodeState::default(),
             settled: Settled::default(),
+            settled_user: SettledUser::default(),
             seeds: Vec::new(),
             contacts: Contacts::default(),
             seeds_found: 0,
@@ -359,6 +362,7 @@ impl Driver {
             return; // the cluster agreed on payloads without readings
         }
         self.add_gathered(now);
+        self.settled_user.settle(&self.settings.tolerances, &mut self.state.user);
         let tolerances = self.settings.tolerances();
         if let Err(error) = self.settled.encode(&tolerances, &self.state, &mut self.payload) {
             error!(%error, "the readings cannot be published"); // the table was checked to fit

@@ -15,6 +15,10 @@
 //! were [settled](crate::payload::Settled) end in zeros, so that a difference has few bits besides.
 //! Payloads that are equal take one bit.
 //!
+//! Where that would take more, the number of words is one more than there are, and the payload
+//! follows as it is. So what is all new takes hardly more bits than it has, and its base still
+//! tells whose it is and of which life.
+//!
 //! A change reads nothing of the payload's schema: user metrics and payloads of other schemas are
 //! changed in the same way.
 
@@ -47,12 +51,31 @@ fn differences<'a>(
 /// The bits that a change takes.
 pub(super) fn bits(base: &[u8], payload: &[u8]) -> usize {
     let mut count = Count::default();
-    put(&mut count, base, payload);
-    count.0
+    put_differences(&mut count, base, payload);
+    count.0.min(most_bits(payload.len()))
+}
+
+/// The bits that any change of so many bytes takes at most: those of a payload as it is.
+pub(super) fn most_bits(payload_bytes: usize) -> usize {
+    let mut count = Count::default();
+    count.put_number(words_in(payload_bytes) + 1, 0);
+    count.0 + 8 * payload_bytes
 }
 
 /// Writes what makes `payload` of `base`.
 pub(super) fn put(sink: &mut impl Sink, base: &[u8], payload: &[u8]) {
+    let mut count = Count::default();
+    put_differences(&mut count, base, payload);
+    if count.0 <= most_bits(payload.len()) {
+        return put_differences(sink, base, payload);
+    }
+    sink.put_number(words_in(payload.len()) + 1, 0);
+    for &byte in payload {
+        sink.put(byte.into(), 8);
+    }
+}
+
+fn put_differences(sink: &mut impl Sink, base: &[u8], payload: &[u8]) {
     let differences = differences(base, payload);
     sink.put_number(differences.clone().count() as u32, 0);
     let mut next = 0;
@@ -80,8 +103,16 @@ fn put_difference(sink: &mut impl Sink, difference: i16) {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change<'a> {
     bits: BitReader<'a>,
-    /// Words that differ.
+    /// Words that differ; one more than there are where the payload is there as it is.
     pub(super) words: u32,
+}
+
+/// What is told of a word.
+enum Told {
+    /// By how much it differs from that of the base.
+    Difference(i16),
+    /// The bytes that are there.
+    Bytes(u16),
 }
 
 impl<'a> Change<'a> {
@@ -97,8 +128,12 @@ impl<'a> Change<'a> {
     /// Makes of a base, which `payload` holds, what the origin said.
     pub(super) fn apply(self, payload: &mut [u8]) {
         let (mut bits, bytes) = (self.bits, payload.len());
-        let walked = self.walk(&mut bits, bytes, |at, difference| {
-            let changed = word(payload, at).wrapping_add(difference as u16).to_le_bytes();
+        let walked = self.walk(&mut bits, bytes, |at, told| {
+            let changed = match told {
+                Told::Difference(difference) => word(payload, at).wrapping_add(difference as u16),
+                Told::Bytes(word) => word,
+            };
+            let changed = changed.to_le_bytes();
             let end = (2 * at + 2).min(bytes);
             payload[2 * at..end].copy_from_slice(&changed[..end - 2 * at]);
         });
@@ -109,13 +144,20 @@ impl<'a> Change<'a> {
         self,
         bits: &mut BitReader<'a>,
         payload_bytes: usize,
-        mut take: impl FnMut(usize, i16),
+        mut take: impl FnMut(usize, Told),
     ) -> Option<()> {
         let (words, mut next) = (words_in(payload_bytes), 0u32);
+        if self.words == words + 1 {
+            for at in 0..words as usize {
+                let bytes = (payload_bytes - 2 * at).min(2);
+                take(at, Told::Bytes(bits.take(8 * bytes as u32)? as u16));
+            }
+            return Some(());
+        }
         for _ in 0..self.words {
             let at = next.checked_add(bits.number(1)?).filter(|&at| at < words)?;
             next = at + 1;
-            take(at as usize, read_difference(bits)?);
+            take(at as usize, Told::Difference(read_difference(bits)?));
         }
         Some(())
     }
@@ -176,7 +218,7 @@ mod tests {
         let (base, mut now) = ([0; 8], [0; 8]);
         now[7] = 1;
         let bytes = written(&base, &now);
-        for payload_bytes in 0..9 {
+        for payload_bytes in 1..9 {
             let read = Change::read(&mut BitReader::new(&bytes), payload_bytes);
             assert_eq!(read.is_some(), payload_bytes > 6, "{payload_bytes}");
         }
@@ -194,8 +236,18 @@ mod tests {
             }),
         ) {
             prop_assert_eq!(applied(&base, &payload), Some(payload.clone()));
-            // Two bytes take at most 13 + 25 bits, if all of them are new.
-            prop_assert!(bits(&base, &payload) <= 21 + 38 * payload.len().div_ceil(2));
+            prop_assert!(bits(&base, &payload) <= most_bits(payload.len()));
+        }
+
+        #[test]
+        fn what_is_all_new_takes_hardly_more_bits_than_it_has(
+            (base, payload) in (0usize..70).prop_flat_map(|bytes| {
+                let one = || prop::collection::vec(any::<u8>(), bytes);
+                (one(), one())
+            }),
+        ) {
+            prop_assert_eq!(applied(&base, &payload), Some(payload.clone()));
+            prop_assert!(bits(&base, &payload) <= 8 * payload.len() + 11);
         }
 
         #[test]
@@ -205,7 +257,7 @@ mod tests {
             let mut bits = BitReader::new(&bytes);
             if let Some(change) = Change::read(&mut bits, payload_bytes) {
                 change.apply(&mut vec![0xA5; payload_bytes]);
-                prop_assert!(change.words as usize <= payload_bytes.div_ceil(2));
+                prop_assert!(change.words as usize <= payload_bytes.div_ceil(2) + 1);
             }
         }
     }

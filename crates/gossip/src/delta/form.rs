@@ -13,8 +13,8 @@ pub(super) const WHOLE_HEAD_BYTES: usize = 2;
 
 /// Bytes of a heading: kind 1, bytes that follow it 2, entries 1, bases 1, least age 2, orders 1.
 pub(super) const HEAD_BYTES: usize = 8;
-/// Bytes that a group of agreed entries has besides: first id 4, digest 8.
-pub(super) const AGREED_HEAD_BYTES: usize = 12;
+/// Bytes that a group of agreed entries has besides: first id 4, digest 8, least distance 2.
+pub(super) const AGREED_HEAD_BYTES: usize = 14;
 
 /// The most entries of a group.
 pub(super) const MAX_ENTRIES: usize = 255;

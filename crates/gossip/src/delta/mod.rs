@@ -26,7 +26,7 @@
 //! | 4 | bases that come along; 0 where they are agreed on |
 //! | 5–6 | least age, coded as in an entry |
 //! | 7 | order of the ages, low four bits, and of the distances |
-//! | 8–19, if agreed | first id 4, digest 8 |
+//! | 8–21, if agreed | first id 4, digest 8, least distance 2 |
 //! | then | bits: the entries, one after the other, filled up with zeros |
 //! | then | the bases that come along, payload bytes each |
 //!
@@ -34,7 +34,7 @@
 //! |---|---|
 //! | named: 32, 24, 24, 1 | origin, incarnation, sequence of its base, whether that comes along |
 //! | agreed: order 0 | bases between this one and the one before, at most 255 |
-//! | order of the distances | distance: its sequence less that of its base |
+//! | order of the distances | distance: its sequence less that of its base; if agreed less the least |
 //! | order of the ages | code of its age less the least |
 //! | see `change.rs` | what it says otherwise than its base; one bit if nothing |
 //!

@@ -218,6 +218,7 @@ struct Group<'a> {
     left: u8,
     least_age: u16,
     age_order: u32,
+    least_distance: u16,
     distance_order: u32,
     /// Where bases that are agreed on begin, and their digest.
     agreed: Option<(NodeId, [u8; DIGEST_BYTES])>,
@@ -241,12 +242,17 @@ impl<'a> Group<'a> {
             (AGREED, 0) => Some((NodeId(content.u32()?), content.array::<DIGEST_BYTES>()?)),
             _ => return None,
         };
+        let least_distance = match agreed {
+            Some(_) => u16::from_le_bytes(content.array()?),
+            None => 0,
+        };
         let bit_bytes = content.0.len().checked_sub(usize::from(bases) * payload_bytes)?;
         let group = Self {
             count,
             left: count,
             least_age: u16::from_le_bytes([age_low, age_high]),
             age_order: u32::from(orders & 15),
+            least_distance,
             distance_order: u32::from(orders >> 4),
             agreed,
             whole: None,
@@ -265,6 +271,7 @@ impl<'a> Group<'a> {
             left: count,
             least_age: 0,
             age_order: 0,
+            least_distance: 0,
             distance_order: 0,
             agreed: None,
             whole: Some(are_bases),
@@ -283,7 +290,8 @@ impl<'a> Group<'a> {
     /// The next entry; `None` if its bits are wrong.
     fn next(&mut self, payload_bytes: usize) -> Option<Spoken<'a>> {
         let whose = self.whose(payload_bytes)?;
-        let distance = self.bits.number(self.distance_order)?;
+        let above = self.bits.number(self.distance_order)?;
+        let distance = above.checked_add(u32::from(self.least_distance))?;
         let above = u16::try_from(self.bits.number(self.age_order)?).ok()?;
         let age = self.least_age.checked_add(above)?;
         let change = Change::read(&mut self.bits, payload_bytes)?;

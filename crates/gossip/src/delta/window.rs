@@ -3,7 +3,8 @@
 //! An entry goes by a base where its receiver holds that, as an inventory says; with its base where
 //! it does not; and whole where that is no longer. An own entry that is pushed goes by its base,
 //! and with it while that is young, so that a receiver that missed it gets it again, and every 16
-//! pushes or more, so that one that asks for nothing has it in the end.
+//! pushes or more, so that one that asks for nothing has it in the end. What is all new is pushed
+//! whole then: its base saves little.
 //!
 //! Invariants: each form fits into a datagram that holds a whole entry; what is written is of the
 //! base that the vector holds when it is written, which the name or the digest says.
@@ -106,6 +107,8 @@ impl Window<'_> {
             Receiver::RowMate(units) => match (distance, distance / units.max(1)) {
                 _ if slot != OWN => Form::Whole,
                 (0, _) => Form::OwnBase,
+                (_, 0..YOUNG_PUSHES) => Form::WithBase,
+                _ if change > 8 * payload_bytes => Form::Whole,
                 (_, pushes) if takes_base_along(pushes, payload_bytes) => Form::WithBase,
                 _ => Form::Named,
             },
@@ -120,7 +123,7 @@ impl Window<'_> {
             Form::WithBase => {
                 let bits = NAME_BITS + MAX_AGE_AND_DISTANCE_BITS + change;
                 let bytes = PREAMBLE_BYTES + HEAD_BYTES + bits.div_ceil(8) + payload_bytes;
-                change <= 8 * payload_bytes && bytes <= self.room
+                bytes <= self.room
             }
         };
         if fits { form } else { Form::Whole }
@@ -222,10 +225,10 @@ pub(crate) struct Written {
     pub(crate) bases: usize,
 }
 
-/// Whether the base goes along with an entry that so many pushes may have followed it.
+/// Whether the base goes along with an entry that so many pushes may have followed.
 fn takes_base_along(pushes: u32, payload_bytes: usize) -> bool {
     let longer = payload_bytes.div_ceil(REPEATED_BYTES).max(1) as u32;
-    pushes < YOUNG_PUSHES || pushes % (REPEAT_PUSHES * longer) == 0
+    pushes % (REPEAT_PUSHES * longer) == 0
 }
 
 /// Whether a base says nothing behind so many bytes: there is no room for more in a datagram.

@@ -41,27 +41,44 @@ impl Item<'_> {
 struct Heading {
     least_age: u16,
     age_order: u32,
+    /// What is left out of all distances.
+    least_distance: u16,
     distance_order: u32,
 }
 
 impl Heading {
+    /// Of entries that name their bases.
     fn of<'a>(items: impl Iterator<Item = Item<'a>> + Clone) -> Self {
+        Self::with_least_distance(0, items)
+    }
+
+    /// Of entries whose bases are agreed on. Bases may be old, and of about one time.
+    fn of_agreed<'a>(items: impl Iterator<Item = Item<'a>> + Clone) -> Self {
+        let least = items.clone().map(|item| item.distance()).min().unwrap_or(0);
+        Self::with_least_distance(u16::try_from(least).unwrap_or(u16::MAX), items)
+    }
+
+    fn with_least_distance<'a>(
+        least_distance: u16,
+        items: impl Iterator<Item = Item<'a>> + Clone,
+    ) -> Self {
         let least_age = items.clone().map(|item| item.age).min().unwrap_or(0);
         let (mut ages, mut distances, mut count) = (0, 0, 0);
         for item in items {
             ages += u64::from(item.age - least_age);
-            distances += u64::from(item.distance());
+            distances += u64::from(item.distance() - u32::from(least_distance));
             count += 1;
         }
         Self {
             least_age,
             age_order: order_for(ages, count),
+            least_distance,
             distance_order: order_for(distances, count),
         }
     }
 
     fn put(self, sink: &mut impl Sink, item: &Item<'_>) {
-        sink.put_number(item.distance(), self.distance_order);
+        sink.put_number(item.distance() - u32::from(self.least_distance), self.distance_order);
         sink.put_number(u32::from(item.age - self.least_age), self.age_order);
     }
 
@@ -141,7 +158,7 @@ impl<'a> Body<'a> {
             places += 1 + *skipped;
             *skipped <= MAX_SKIPPED && places <= MAX_SPAN
         });
-        let heading = Heading::of(items.clone().map(|(item, _)| item));
+        let heading = Heading::of_agreed(items.clone().map(|(item, _)| item));
         let (mut bits, mut count, mut digest) = (0, 0, Digest::new());
         for (item, skipped) in items.clone() {
             let mut one = Count(bits);
@@ -159,6 +176,7 @@ impl<'a> Body<'a> {
         self.writer.put(&heading.bytes(AGREED, AGREED_HEAD_BYTES + bit_bytes, count, 0));
         self.writer.put(&first.0.to_le_bytes());
         self.writer.put(&digest.finish());
+        self.writer.put(&heading.least_distance.to_le_bytes());
         let mut written = BitWriter::new(self.writer.take(bit_bytes));
         for (item, skipped) in items.take(count) {
             put_agreed(&mut written, heading, &item, skipped);

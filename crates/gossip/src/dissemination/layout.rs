@@ -40,6 +40,8 @@ pub const PULLS_AT_ONCE: usize = 48;
 /// Bytes that a push has for its group and the name of its base, where an entry of an answer has
 /// its place.
 const PUSHED_NAME_BYTES: usize = 18;
+/// Bytes that a push of a whole entry has for its group.
+const WHOLE_HEAD_BYTES: usize = 2;
 /// Bytes of the block in front of the body of version 3, and what it has more in a request.
 const BLOCK_BYTES: usize = 1;
 const RECEIVER_BYTES: usize = 9;
@@ -93,14 +95,13 @@ pub struct Changes {
 }
 
 impl Budget {
-    /// The same bytes a unit, where entries take so many bytes as changes by bases, and a datagram
-    /// has room for so many bytes of them; what is not below a whole entry changes nothing.
+    /// The same bytes a unit, where entries take so many bytes as changes by bases, at most those
+    /// of a whole one, and a datagram has room for so many bytes of them.
     #[must_use]
     pub fn with_changes(self, entry_bytes: usize, room_bytes: usize) -> Self {
-        let entry_bytes = entry_bytes.max(1);
+        let entry_bytes = entry_bytes.clamp(1, self.entry_bytes);
         let datagram_entries = (room_bytes / entry_bytes).max(1);
-        let changes = Changes { entry_bytes, datagram_entries };
-        Self { changes: (entry_bytes < self.entry_bytes).then_some(changes), ..self }
+        Self { changes: Some(Changes { entry_bytes, datagram_entries }), ..self }
     }
 
     /// Bytes of a row's answer with so many entries, and the datagrams that it takes.
@@ -113,7 +114,7 @@ impl Budget {
     /// Bytes of a push of the own entry, which names its base.
     pub fn push_bytes(&self) -> usize {
         let entry_bytes = self.changes.map_or(self.entry_bytes, |changes| {
-            self.entry_bytes.min(changes.entry_bytes + PUSHED_NAME_BYTES)
+            (self.entry_bytes + WHOLE_HEAD_BYTES).min(changes.entry_bytes + PUSHED_NAME_BYTES)
         });
         self.row_frame_bytes() + entry_bytes
     }
@@ -238,7 +239,8 @@ impl Layout {
             layouts.min_by(|a, b| a.age_units().total_cmp(&b.age_units()))
         };
         let fewest = members.div_ceil(longest);
-        let found = if budget.changes.is_some() {
+        let is_whole = |changes: Changes| changes.entry_bytes == budget.entry_bytes;
+        let found = if budget.changes.is_some_and(|changes| !is_whole(changes)) {
             // Nodes see what entries take, and may see it differently: rows are halves of rows.
             let doubled = core::iter::successors(Some(fewest), |rows| Some(2 * rows));
             youngest(&mut doubled.take_while(|rows| rows * shortest <= members))
@@ -277,6 +279,12 @@ impl Layout {
         let rest = income - push / push_units;
         // Nor does pulling a row more often.
         let pull_units = (pull / rest.max(1.0)).max(1.0);
+        // What pulls leave is for pushes. Rows of whole entries are as earlier releases have them.
+        let push_units = if budget.changes.is_some() && pull_units <= 1.0 {
+            (push / (income - pull).max(1.0)).clamp(1.0, push_units)
+        } else {
+            push_units
+        };
         Self { members, rows, push_units, pull_units }
     }
 
@@ -399,8 +407,11 @@ mod tests {
         });
         assert!(ages.is_sorted_by(|one, next| one > next), "{ages:?}");
         assert!(ages[2] < 1.0 && ages[0] < Layout::of(1024, &whole).age_units());
-        // What takes as much as a whole entry is one.
-        assert_eq!(whole.with_changes(76, 1350), whole);
+        // What takes as much as a whole entry is one, in rows of any length; only what is asked for
+        // costs a little more.
+        let [as_whole, rows] =
+            [whole.with_changes(76, 1350), whole].map(|budget| Layout::of(1024, &budget));
+        assert!((as_whole.age_units() / rows.age_units() - 1.0).abs() < 0.04, "{as_whole:?}");
         let large = budget(14, 1024).with_changes(30, 1350);
         assert!(Layout::of(1024, &large).age_units() < 2.1);
     }

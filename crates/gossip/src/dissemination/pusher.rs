@@ -2,7 +2,14 @@
 //!
 //! Each of them gets it once in `push_units`: all in every round if that is 1, else some in turn.
 
+use core::ops::Range;
+
 use super::layout::Layout;
+
+/// How many steps of its pushes lie before a mate of the row, by their places in the order of ids.
+pub(crate) fn step_of(row: &Range<usize>, own: usize, mate: usize) -> usize {
+    (mate + row.len() - own - 1) % row.len()
+}
 
 /// One node's pushes.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +59,9 @@ mod tests {
                     pusher.round(&layout, own).for_each(|mate| served[mate] += 1);
                 }
                 let row = layout.members_of(layout.row_of(own));
+                let mut all = Pusher { due: row.len() as f64, step: 0 };
+                let steps = all.round(&layout, own).map(|mate| step_of(&row, own, mate));
+                assert!(steps.eq(0..row.len() - 1));
                 for (member, &count) in served.iter().enumerate() {
                     let mate = row.contains(&member) && member != own;
                     let expected = if mate { 1000.0 / layout.push_units } else { 0.0 };

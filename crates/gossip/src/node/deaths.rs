@@ -10,8 +10,9 @@ use super::outbox::Transmit;
 use crate::address::Address;
 use crate::config::Capacity;
 use crate::counters::Dropped;
-use crate::detector::{Doubt, RELAYS, Relays, Step};
+use crate::detector::{Doubt, RELAYS, Relays, Step, WATCHERS};
 use crate::dissemination::context::{Order, What};
+use crate::dissemination::pusher;
 use crate::entry::{Incarnation, NodeId, Stamp};
 use crate::event::Event;
 use crate::wire::header::Kind;
@@ -20,8 +21,9 @@ use crate::wire::window::Marks;
 
 /// Every how many units a dead member is probed.
 const DEAD_PROBE_UNITS: u64 = 2;
-/// Members that each node notifies at once of a death that it learns of.
-const HEARERS: usize = 4;
+/// Members that each node notifies at once of a death that it learns of, beside one for each
+/// doubling of the members: then hardly anybody is left, also where a tenth is lost.
+const HEARERS: usize = 2;
 
 impl Node {
     /// The host of a member says that nobody listens at `address`: what was sent there came back
@@ -56,6 +58,36 @@ impl Node {
         let record = self.membership.in_place(self.chance.below(places))?;
         let evicted = record.floor.is_dead() && self.vector.get(record.id).is_none();
         evicted.then_some(record.id)
+    }
+
+    /// Watches those mates of the own row at which each is due to push in a round, or some of them.
+    pub(super) fn watch_row(&mut self, now: Instant) {
+        let order = self.membership.order();
+        let Some(layout) = self.strategy.layout().filter(|its| its.members() == order.len()) else {
+            return;
+        };
+        let own = order.partition_point(|&id| id < self.own.id());
+        let row = layout.members_of(layout.row_of(own));
+        let pushes = (row.len() - 1) as f64 / layout.push_units;
+        let step = (pushes as usize / WATCHERS).max(1);
+        let is_watched =
+            |mate: &usize| *mate != own && pusher::step_of(&row, *mate, own) % step == 0;
+        let mates = row.clone().filter(is_watched).map(|mate| order[mate]);
+        // In so many rounds each mate has had its turn, and for what is whole no more than that.
+        let rounds = (layout.push_units - 1e-9).ceil().max(1.0) as u32;
+        self.detection.watch(mates, self.config.interval * rounds, now);
+    }
+
+    /// Doubts those members whose pushes are missing.
+    pub(super) fn look_at_row(&mut self, now: Instant) {
+        let recent = now - self.config.interval;
+        while let Some((id, may_doubt)) = self.detection.missing(now) {
+            let held = self.vector.get(id).filter(|held| may_doubt && !held.stamp.is_last());
+            // News that came by others may be of this unit.
+            if let Some(entry) = held.filter(|held| held.birth < recent) {
+                self.detection.miss(id, entry.stamp.incarnation(), now);
+            }
+        }
     }
 
     /// Does what is due about doubts.
@@ -155,10 +187,9 @@ impl Node {
 
     /// Tells some members of a death at once.
     pub(super) fn hurry(&mut self, id: NodeId) {
-        if !self.detection.hurries() {
-            return;
-        }
-        for _ in 0..HEARERS.min(self.membership.targets()) {
+        let targets = self.membership.targets();
+        let hearers = (HEARERS + targets.max(1).ilog2() as usize).min(targets);
+        for _ in 0..self.detection.hurries(hearers) {
             let at = self.chance.below(self.membership.targets());
             if let Some(record) = self.membership.target(at) {
                 self.outbox.order_first(Order::to(record, What::One(id), Marks::NONE));

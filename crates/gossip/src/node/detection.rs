@@ -9,15 +9,15 @@ use std::collections::VecDeque;
 use tidings_primitives::Chance;
 use tidings_primitives::time::Instant;
 
-use crate::detector::{DOUBT_PHI, Detector, Doubt, LOOKS, NEW_DOUBTS, Step};
+use crate::detector::{DOUBT_PHI, Detector, Doubt, LOOKS, NEW_DOUBTS, RowWatch, Step};
 use crate::entry::{Incarnation, NodeId};
 use crate::vector::{OWN, Vector};
 use crate::wire::header::Kind;
 
 /// Probes and proofs that wait to be sent, at most; more are not made.
 const MAX_WAITING: usize = 256;
-/// Deaths in a unit that are reported to others at once; the rest go with the windows.
-const MAX_HURRIED: u32 = 16;
+/// Datagrams in a unit that report deaths to others at once; the rest go with the windows.
+const MAX_HURRIED: usize = 64;
 /// Members in a unit that are notified at once that they are considered dead.
 const MAX_WARNED: u32 = 16;
 
@@ -56,12 +56,16 @@ impl Query {
 pub(super) struct Detection {
     /// Who is silent, and whether it is dead; `None` if nobody is to be declared dead.
     detector: Option<Detector>,
+    /// Who of the own row pushes to this node, and when.
+    row: RowWatch,
+    /// Doubts that were begun in this round because a push was missing.
+    missed: usize,
     /// The slot of the vector that was looked at last.
     cursor: usize,
     /// Refusals looked into in this round.
     refusals: u32,
-    /// Deaths that were reported at once in this round.
-    hurried: u32,
+    /// Datagrams of this round that report deaths at once.
+    hurried: usize,
     /// Members that were notified in this round that they are considered dead.
     warned: u32,
     /// Probes and proofs that wait to be sent.
@@ -73,6 +77,8 @@ impl Detection {
         let waiting = if death_after.is_some() { MAX_WAITING } else { 0 };
         Self {
             detector: death_after.map(|after| Detector::new(now, unit, after)),
+            row: RowWatch::new(),
+            missed: 0,
             cursor: 0,
             refusals: 0,
             hurried: 0,
@@ -83,7 +89,43 @@ impl Detection {
 
     /// When something is to be done about a doubt.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.detector.as_ref().and_then(Detector::due)
+        let detector = self.detector.as_ref()?;
+        let missing = self.row.due(detector.wait());
+        detector.due().into_iter().chain(missing).min()
+    }
+
+    /// Watches these members of the own row, each of which pushes to this node once in `period`.
+    pub(super) fn watch(
+        &mut self,
+        ids: impl Iterator<Item = NodeId> + Clone,
+        period: Duration,
+        now: Instant,
+    ) {
+        if self.detector.is_some() {
+            self.row.set(ids, period, now);
+        }
+    }
+
+    /// A member has sent its entry without being asked.
+    pub(super) fn pushed(&mut self, id: NodeId, now: Instant) {
+        self.row.pushed(id, now);
+    }
+
+    /// The next watched member whose push is missing, and whether it may be doubted for that.
+    pub(super) fn missing(&mut self, now: Instant) -> Option<(NodeId, bool)> {
+        let detector = self.detector.as_ref()?;
+        let is_doubted = |id| detector.doubt(id).is_some();
+        let id = self.row.missing(now, detector.wait(), is_doubted)?;
+        let may_doubt = detector.health.may_accuse(now) && self.missed < detector.new_doubts();
+        Some((id, may_doubt))
+    }
+
+    /// Doubts a member whose push is missing.
+    pub(super) fn miss(&mut self, id: NodeId, incarnation: Incarnation, now: Instant) {
+        self.missed += 1;
+        if let Some(detector) = self.detector.as_mut() {
+            detector.begin(id, incarnation, now);
+        }
     }
 
     /// A round begins, so much too late: if this node was paused, its doubts restart. Returns
@@ -93,6 +135,7 @@ impl Detection {
         let stood_still = detector.health.round(now, late, unit);
         if stood_still {
             detector.restart(now);
+            self.row.restart(now);
         }
         stood_still
     }
@@ -127,7 +170,7 @@ impl Detection {
         vector: &Vector,
         chance: &mut Chance,
     ) -> Option<NodeId> {
-        (self.refusals, self.hurried, self.warned) = (0, 0, 0);
+        (self.refusals, self.missed, self.hurried, self.warned) = (0, 0, 0, 0);
         let detector = self.detector.as_mut()?;
         let slots = vector.slots();
         let room = if detector.health.may_accuse(now) { detector.new_doubts() } else { 0 };
@@ -215,10 +258,10 @@ impl Detection {
         }
     }
 
-    /// Whether one more death is reported to others at once in this round; counts it.
-    pub(super) fn hurries(&mut self) -> bool {
-        let hurries = self.hurried < MAX_HURRIED;
-        self.hurried += u32::from(hurries);
+    /// How many of so many datagrams may report a death at once in this round; counts them.
+    pub(super) fn hurries(&mut self, datagrams: usize) -> usize {
+        let hurries = datagrams.min(MAX_HURRIED - self.hurried);
+        self.hurried += hurries;
         hurries
     }
 

@@ -131,6 +131,9 @@ impl Node {
             self.lacks(header.sender, from);
         }
         let (sender, bytes) = (header.sender, received.bytes);
+        if !marks.has(Marks::ANSWER) {
+            self.detection.pushed(sender, now);
+        }
         self.play(now, |strategy, context| strategy.received(context, sender, marks, bytes));
         let entries = self.config.strategy.answer_entries(self.window_entries());
         match entries.filter(|_| marks.has(Marks::WANTS_ANSWER)) {

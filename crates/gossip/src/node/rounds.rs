@@ -10,7 +10,7 @@ use crate::colony::RECORD_BYTES;
 use crate::dissemination::context::{Context, Disseminate};
 use crate::dissemination::layout::{Budget, RecordTraffic};
 use crate::event::Event;
-use crate::wire::overhead_bytes;
+use crate::wire::{frame_bytes, overhead_bytes};
 
 impl Node {
     /// Does what is due at `now`: the rounds of the units that have begun.
@@ -35,6 +35,7 @@ impl Node {
             }
             self.look_at_calls(now);
         }
+        self.look_at_row(now);
         self.look_at_doubts(now);
         self.rhythm.plan_look(self.strategy.looks(self.config.interval), now);
     }
@@ -68,6 +69,7 @@ impl Node {
         self.begin_sending();
         self.look_for_silence(now);
         self.play(now, |strategy, context| strategy.round(context));
+        self.watch_row(now);
         self.begin_calls(now);
         self.look_at_calls(now);
     }
@@ -86,7 +88,8 @@ impl Node {
     ) -> R {
         let budget = self.budget();
         let colonies = self.colony.as_ref().map(|colony| {
-            let room_bytes = usize::from(self.config.datagram_bytes) - budget.frame_bytes;
+            let room_bytes =
+                usize::from(self.config.datagram_bytes) - overhead_bytes(self.config.wire_version);
             let (colonies, record_bytes) = (colony.table.len(), RECORD_BYTES);
             (&colony.table, RecordTraffic { colonies, record_bytes, room_bytes })
         });
@@ -169,8 +172,11 @@ impl Node {
     /// What may be sent in a unit, and what things cost.
     fn budget(&self) -> Budget {
         let entry_bytes = self.format().entry_bytes();
-        let frame_bytes = overhead_bytes(self.config.wire_version);
-        let room = usize::from(self.config.datagram_bytes) - frame_bytes;
+        let version = self.config.wire_version;
+        let (frame_bytes, room) = (
+            frame_bytes(version),
+            usize::from(self.config.datagram_bytes) - overhead_bytes(version),
+        );
         let whole = Budget {
             entry_bytes,
             frame_bytes,

@@ -30,4 +30,6 @@ pub mod window;
 
 pub use tidings_primitives::seal as keys;
 
-pub use size::{ENTRY_OVERHEAD_BYTES, OVERHEAD_BYTES, least_datagram_bytes, overhead_bytes};
+pub use size::{
+    ENTRY_OVERHEAD_BYTES, OVERHEAD_BYTES, frame_bytes, least_datagram_bytes, overhead_bytes,
+};

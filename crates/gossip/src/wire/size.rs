@@ -15,6 +15,12 @@ pub const fn overhead_bytes(version: u8) -> usize {
     OVERHEAD_BYTES + extension::bytes_before_body(version)
 }
 
+/// The same as it is on average in version 3, whose block is empty but in requests, and as it is at
+/// most in others: what a budget reckons with.
+pub const fn frame_bytes(version: u8) -> usize {
+    if version >= header::CHANGES_VERSION { OVERHEAD_BYTES + 1 } else { overhead_bytes(version) }
+}
+
 /// Bytes that go with each entry's payload: origin 4, stamp 6, age 2.
 pub const ENTRY_OVERHEAD_BYTES: usize = 12;
 

@@ -14,7 +14,7 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 use tidings_gossip::config::MAX_DATAGRAM_BYTES;
 use tidings_gossip::dissemination::layout::Budget;
-use tidings_gossip::wire::{ENTRY_OVERHEAD_BYTES, overhead_bytes};
+use tidings_gossip::wire::{ENTRY_OVERHEAD_BYTES, frame_bytes, overhead_bytes};
 use tidings_gossip::{AgeTarget, Config, Strategy, Window};
 
 use crate::fault::Fault;
@@ -224,8 +224,8 @@ impl Scenario {
     pub fn budget(&self) -> Budget {
         let config = self.config();
         let entry_bytes = ENTRY_OVERHEAD_BYTES + usize::from(config.payload_bytes);
-        let frame_bytes = overhead_bytes(config.wire_version);
-        let room = usize::from(config.datagram_bytes) - frame_bytes;
+        let frame_bytes = frame_bytes(config.wire_version);
+        let room = usize::from(config.datagram_bytes) - overhead_bytes(config.wire_version);
         Budget {
             entry_bytes,
             frame_bytes,

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use clap::{Parser, ValueEnum};
 use serde_json::Map;
 use tidings_experiment::manifest::{Seed, Table, command_line, first_line};
@@ -33,12 +33,12 @@ struct Invocation {
     /// Peers to run.
     #[arg(long, value_delimiter = ',', value_enum, default_values_t = ALL)]
     peers: Vec<Peer>,
-    /// Strategies and windows of tidings.
+    /// Strategies and windows of tidings; `:readings`: nodes say recorded ones, by version 3.
     #[arg(
         long,
         value_delimiter = ',',
-        value_name = "STRATEGY:WINDOW",
-        default_values_t = ["uniform:20%", "grid:100%", "grid:80%", "grid:50%"].map(String::from)
+        value_name = "STRATEGY:WINDOW[:readings]",
+        default_values_t = SETTINGS.map(String::from)
     )]
     tidings: Vec<String>,
     /// How long a run warms up.
@@ -56,6 +56,10 @@ enum Peer {
     Foca,
     Tidings,
 }
+
+/// What tidings runs with.
+const SETTINGS: [&str; 5] =
+    ["uniform:20%", "grid:100%", "grid:80%", "grid:50%", "grid:33%:readings"];
 
 const ALL: [Peer; 4] = [Peer::Chitchat, Peer::Memberlist, Peer::Foca, Peer::Tidings];
 
@@ -100,9 +104,17 @@ fn programs_of(invocation: &Invocation) -> anyhow::Result<Vec<Vec<String>>> {
             Peer::Foca => add(&["foca"]),
             Peer::Tidings => {
                 for setting in &invocation.tidings {
-                    let (strategy, window) =
-                        setting.split_once(':').context("--tidings takes STRATEGY:WINDOW")?;
-                    add(&["tidings", "--strategy", strategy, "--window", window]);
+                    let words: Vec<&str> = setting.split(':').collect();
+                    let mut program = vec!["tidings", "--strategy"];
+                    match words[..] {
+                        [strategy, window] => program.extend([strategy, "--window", window]),
+                        [strategy, window, "readings"] => {
+                            program.extend([strategy, "--window", window, "--readings"]);
+                            program.extend(["--wire-version", "3"]);
+                        }
+                        _ => bail!("--tidings takes STRATEGY:WINDOW or STRATEGY:WINDOW:readings"),
+                    }
+                    add(&program);
                 }
             }
         }

@@ -11,6 +11,7 @@ use clap::Parser;
 use tidings_agent::{Clock, DatagramSocket, Endpoint, KernelBuffers};
 use tidings_gossip::{Config, Incarnation, Key, KeyRing, Member, Node, Strategy, Window};
 use tidings_peers::cost;
+use tidings_peers::readings::{Births, Reader, recordings};
 use tidings_peers::state::{Origin, STATE_BYTES, StateMaker};
 use tidings_peers::tally::Tally;
 use tidings_peers::work::{Epoch, Work};
@@ -32,6 +33,12 @@ struct Invocation {
     /// The most bytes of a datagram.
     #[arg(long, default_value_t = 1400)]
     datagram_bytes: u16,
+    /// Nodes say recorded readings, which stay or move a little, instead of new bytes.
+    #[arg(long)]
+    readings: bool,
+    /// The version of the wire format.
+    #[arg(long, default_value_t = 1)]
+    wire_version: u8,
     /// Without a key: sealed under one that anybody can derive.
     #[arg(long)]
     open: bool,
@@ -50,6 +57,23 @@ struct Seen {
     tally: Tally,
     /// Datagrams and bytes sent by each node so far.
     sent: Vec<(u64, u64)>,
+    /// When the entries of each node were born, where their states do not tell.
+    births: Option<Vec<Births>>,
+}
+
+/// What a node says.
+enum Speech {
+    New(StateMaker),
+    Recorded(Box<Reader>),
+}
+
+impl Speech {
+    fn bytes(&mut self, birth_us: u64) -> anyhow::Result<[u8; STATE_BYTES]> {
+        match self {
+            Self::New(maker) => Ok(maker.bytes(birth_us)),
+            Self::Recorded(reader) => reader.bytes(),
+        }
+    }
 }
 
 impl Shared {
@@ -71,18 +95,26 @@ async fn run(invocation: Invocation) -> anyhow::Result<()> {
     let endpoints = endpoints(&invocation)?;
     let begin_us = epoch.now_us() + work.warmup.as_micros() as u64;
     let end_us = begin_us + work.measure.as_micros() as u64;
-    let seen = Seen { tally: Tally::new(work.unit_us()), sent: vec![(0, 0); work.nodes] };
+    let births = invocation.readings.then(|| vec![Births::default(); work.nodes]);
+    let seen = Seen { tally: Tally::new(work.unit_us()), sent: vec![(0, 0); work.nodes], births };
     let looks_us = (begin_us, end_us, (work.unit_us() / work.looks) as u64);
     let shared = Arc::new(Shared { epoch, looks_us, seen: Mutex::new(seen) });
+    let recordings = if invocation.readings { recordings()? } else { &[] };
     for (number, endpoint) in endpoints.into_iter().enumerate() {
-        let (maker, shared) = (StateMaker::new(number, work.seed), Arc::clone(&shared));
+        let speech = if invocation.readings {
+            Speech::Recorded(Box::new(Reader::new(recordings, number, work.seed)?))
+        } else {
+            Speech::New(StateMaker::new(number, work.seed))
+        };
+        let shared = Arc::clone(&shared);
         tokio::spawn(async move {
-            let ended = gossip(number, endpoint, maker, &shared).await;
+            let ended = gossip(number, endpoint, speech, &shared).await;
             eprintln!("node {number} ended: {ended:?}");
         });
     }
     let key = if invocation.open { "open" } else { "keyed" };
-    let variant = format!("{} {} {key}", invocation.strategy, invocation.window);
+    let said = if invocation.readings { " readings" } else { "" };
+    let variant = format!("{} {}{said} {key}", invocation.strategy, invocation.window);
     let sum = |seen: &mut Seen| seen.sent.iter().fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
     let sent = || shared.seen(sum);
     let tally = || shared.seen(|seen| seen.tally.clone());
@@ -96,7 +128,7 @@ async fn run(invocation: Invocation) -> anyhow::Result<()> {
 async fn gossip(
     number: usize,
     mut endpoint: Endpoint,
-    mut maker: StateMaker,
+    mut speech: Speech,
     shared: &Shared,
 ) -> anyhow::Result<()> {
     let (mut look_us, end_us, step_us) = shared.looks_us;
@@ -108,25 +140,46 @@ async fn gossip(
             look_us += step_us;
         }
         endpoint.receive();
+        let birth_us = shared.epoch.now_us();
         if endpoint.is_due() {
-            endpoint.node_mut().publish(&maker.bytes(shared.epoch.now_us()))?;
+            endpoint.node_mut().publish(&speech.bytes(birth_us)?)?;
         }
         endpoint.advance();
+        note_birth(number, &endpoint, birth_us, shared);
         let counters = endpoint.node().counters();
         shared.seen(|seen| seen.sent[number] = (counters.datagrams_sent, counters.bytes_sent));
     }
+}
+
+/// Notes when the own entry was born, where its state does not tell.
+fn note_birth(number: usize, endpoint: &Endpoint, birth_us: u64, shared: &Shared) {
+    let node = endpoint.node();
+    shared.seen(|seen| {
+        let Some(births) = seen.births.as_mut() else { return };
+        let own = node.entry(node.name(), endpoint.now());
+        if let Some(sequence) = own.and_then(|own| own.sequence) {
+            births[number].note(sequence, birth_us);
+        }
+    });
 }
 
 /// Counts the ages that all that node `number` knows of the others had at `at_us`.
 fn look(number: usize, endpoint: &Endpoint, at_us: u64, shared: &Shared) {
     let node = endpoint.node();
     let others = node.entries(endpoint.now()).filter(|view| view.id != node.id());
-    let births_us = others.map(|view| {
-        let origin = Origin::of_bytes(view.payload)?;
-        debug_assert_ne!(origin.node, number, "the state of another");
-        Some(origin.birth_us)
+    shared.seen(|seen| {
+        let Seen { tally, births, .. } = seen;
+        let births_us = others.map(|view| {
+            if let Some(births) = births.as_ref() {
+                let other: usize = view.name.strip_prefix('n')?.parse().ok()?;
+                return births.get(other)?.of(view.sequence?);
+            }
+            let origin = Origin::of_bytes(view.payload)?;
+            debug_assert_ne!(origin.node, number, "the state of another");
+            Some(origin.birth_us)
+        });
+        tally.look(at_us, births_us);
     });
-    shared.seen(|seen| seen.tally.look(at_us, births_us));
 }
 
 /// The nodes, each on a socket of its own, with the roster of all.
@@ -162,6 +215,7 @@ fn config(invocation: &Invocation) -> anyhow::Result<Config> {
     config.window = invocation.window.parse::<Window>()?;
     config.strategy = invocation.strategy.parse::<Strategy>()?;
     config.payload_bytes = STATE_BYTES as u16;
+    config.wire_version = invocation.wire_version;
     config.datagram_bytes = invocation.datagram_bytes;
     config.forget_after = config.forget_after.max(config.interval * 64);
     Ok(config)
