@@ -188,5 +188,6 @@ fn what_cannot_be_advised_is_refused_with_the_remedy() {
     }
     let none = bench.tidings(&["lab", "advise", "nowhere", "--grid", "4x4"]);
     assert_eq!(code(&none), Some(2), "{}", said(&none));
+    assert!(said(&none).contains("tidings lab characterize --output"), "{}", said(&none));
     assert!(fs::read_dir(bench.file("nowhere")).is_err(), "and nothing is made");
 }

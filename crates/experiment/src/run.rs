@@ -5,10 +5,13 @@
 //! leaves behind is found and ended: after a run none of its processes is there, however the run
 //! ended, and those of a lab that was killed are found later (`end_all_in`).
 //!
+//! A launcher's daemons may leave it and live on when it has ended. Where a run adopts them, this
+//! process is their parent then, waits for them, and so knows what they and their ranks have used.
+//!
 //! While it waits it looks a few times a second how long its processes have waited for a processor
 //! (`schedstat`); what they wait in the last quarter of a second is not seen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -17,8 +20,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::sys::prctl::set_child_subreaper;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, kill_process, kill_process_group, pidfd_open, waitpid,
+};
 
 use crate::pressure::{Counters, Disturbance};
 use crate::scheduling::Scheduling;
@@ -43,6 +49,9 @@ pub struct Launch {
     pub directory: PathBuf,
     /// How long the launcher may take to end when it is asked to; two seconds if nothing is said.
     pub farewell: Option<Duration>,
+    /// Whether processes that leave the launcher become this process's own: what they use is the
+    /// run's then, and not others'.
+    pub adopts: bool,
 }
 
 /// How a run ended.
@@ -80,6 +89,9 @@ impl Launch {
         limit: Duration,
         stop: &dyn Fn() -> bool,
     ) -> io::Result<Seen> {
+        if self.adopts {
+            set_child_subreaper(true)?;
+        }
         let before = Counters::now();
         let begin = Instant::now();
         let mut running = Running {
@@ -87,11 +99,15 @@ impl Launch {
             mark: mark(&self.directory),
             farewell: self.farewell.unwrap_or(FAREWELL),
             delays: BTreeMap::new(),
+            adopts: self.adopts,
+            adopted: BTreeSet::new(),
             orphans: 0,
         };
         let end = running.wait(begin, limit, stop);
         let wall_s = begin.elapsed().as_secs_f64();
+        running.wait_for_adopted();
         running.end_marked();
+        running.reap();
         let orphans = running.orphans;
         let mut disturbance = Counters::now().since(&before);
         disturbance.run_delay_share = running.delay_s().map(|delay_s| delay_s / wall_s);
@@ -164,6 +180,9 @@ struct Running {
     farewell: Duration,
     /// How long each process has waited for a processor, in nanoseconds.
     delays: BTreeMap<i32, u64>,
+    adopts: bool,
+    /// Processes of the run that have left the launcher, whose parent is this process.
+    adopted: BTreeSet<i32>,
     /// Processes but the launcher that had to be ended.
     orphans: usize,
 }
@@ -217,9 +236,42 @@ impl Running {
         self.orphans += end_marked(&self.mark).iter().filter(|pid| **pid != launcher).count();
     }
 
+    /// Notes which processes have become this process's own by leaving the launcher.
+    fn adopt(&mut self) {
+        if !self.adopts {
+            return;
+        }
+        for pid in children_of(std::process::id() as i32) {
+            let is_known = pid == self.child.id() as i32 || self.adopted.contains(&pid);
+            if !is_known && has(pid, &self.mark) {
+                self.adopted.insert(pid);
+            }
+        }
+    }
+
+    /// Waits for adopted processes to end by themselves, as long as a launcher may take for it.
+    fn wait_for_adopted(&mut self) {
+        self.adopt();
+        let begun = Instant::now();
+        for pid in self.adopted.iter().filter_map(|&pid| Pid::from_raw(pid)) {
+            if let Ok(file) = pidfd_open(pid, PidfdFlags::empty()) {
+                let _ = wait_for(&file, self.farewell.saturating_sub(begun.elapsed()));
+            }
+        }
+    }
+
+    /// Takes note of the end of adopted processes: only then does the system say what they used.
+    fn reap(&mut self) {
+        for pid in self.adopted.iter().filter_map(|&pid| Pid::from_raw(pid)) {
+            let _ = waitpid(Some(pid), WaitOptions::NOHANG); // one that stays is no zombie
+        }
+    }
+
     /// Notes how long the processes of the run have waited.
     fn look(&mut self) {
+        self.adopt();
         let mut generation = vec![self.child.id() as i32];
+        generation.extend(&self.adopted);
         for _ in 0..DEPTH {
             let mut children = Vec::new();
             for pid in generation {
@@ -251,13 +303,13 @@ fn wait_for(process: &impl std::os::fd::AsFd, most: Duration) -> io::Result<()> 
 fn marked(wanted: &[u8]) -> Vec<Pid> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers
-        .filter(|number: &i32| {
-            let environment = fs::read(format!("/proc/{number}/environ")).unwrap_or_default();
-            environment.split(|&byte| byte == 0).any(|variable| variable == wanted)
-        })
-        .filter_map(Pid::from_raw)
-        .collect()
+    numbers.filter(|&number: &i32| has(number, wanted)).filter_map(Pid::from_raw).collect()
+}
+
+/// Whether a process has this in its environment and has not ended.
+fn has(pid: i32, wanted: &[u8]) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|&byte| byte == 0).any(|variable| variable == wanted)
 }
 
 /// The second number of a process's schedstat: nanoseconds in which it could run and did not.
@@ -319,6 +371,16 @@ mod tests {
         assert_eq!(explained(status), wanted);
         assert_eq!(last_words(place.path()), "no");
         assert_eq!(fs::read_to_string(place.path().join("stdout")).expect("kept"), "yes\n");
+    }
+
+    /// Daemons of a launcher use processors, and it does not wait for them.
+    #[test]
+    fn what_an_adopted_process_used_is_of_the_run() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        // A child that uses a processor; its parent and the launcher end meanwhile.
+        let line = "(i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done &)";
+        let seen = run(&Launch { adopts: true, ..shell(line, place.path()) }, 60_000, false);
+        assert!(seen.disturbance.cpu_s.is_some_and(|cpu_s| cpu_s > 0.05), "{seen:?}");
     }
 
     #[test]

@@ -237,7 +237,14 @@ pub(super) fn is_result(folder: &Path) -> bool {
 
 /// The series of a folder, and its runs.
 pub(super) fn stored(folder: &Path) -> Result<(Series, Vec<Record>), Failure> {
-    let series = Series::read(&folder.join(journal::CAMPAIGN))?;
+    let file = folder.join(journal::CAMPAIGN);
+    if !file.is_file() {
+        let reason = "no characterisation is here: make one with `tidings lab characterize \
+                      --output DIR`, or name another folder";
+        let path = folder.to_owned();
+        return Err(ExperimentError::Journal { path, reason: reason.to_owned() }.into());
+    }
+    let series = Series::read(&file)?;
     let (_, records) = journal::read::<Record>(folder, SCHEMA)?;
     Ok((series, records))
 }

@@ -84,6 +84,7 @@ impl Launcher {
         let enter = [self.script.display().to_string(), hosts::host_name(0)];
         let line = launch.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         launch.words = enter.into_iter().chain([line]).collect();
+        launch.adopts = true;
         launch
     }
 

@@ -56,7 +56,8 @@ impl Launcher {
         words.extend(arguments.cloned());
         words.extend(self.handed_on(&order.environment));
         words.extend(order.application.iter().cloned());
-        Launch { words, environment, directory: order.directory.to_owned(), farewell: None }
+        let directory = order.directory.to_owned();
+        Launch { words, environment, directory, ..Launch::default() }
     }
 
     /// Options that hand variables to the ranks. LD_PRELOAD is for them alone: the launcher is no

@@ -35,7 +35,7 @@ impl Order<'_> {
             words: self.application.clone(),
             environment: self.environment.clone(),
             directory: self.directory.to_owned(),
-            farewell: None,
+            ..Launch::default()
         }
     }
 }

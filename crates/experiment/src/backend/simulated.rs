@@ -68,7 +68,8 @@ impl Launcher {
         words.extend(arguments.cloned());
         words.extend(order.application.iter().cloned());
         let environment = order.environment.clone();
-        Ok(Launch { words, environment, directory: order.directory.to_owned(), farewell: None })
+        let directory = order.directory.to_owned();
+        Ok(Launch { words, environment, directory, ..Launch::default() })
     }
 
     /// The name of the host of each rank, a line each.

@@ -53,6 +53,6 @@ impl Launcher {
         words.extend(self.preloaded.iter().map(|names| format!("--export=ALL,LD_PRELOAD={names}")));
         words.extend(order.application.iter().cloned());
         let directory = order.directory.to_owned();
-        Launch { words, environment, directory, farewell: Some(FAREWELL) }
+        Launch { words, environment, directory, farewell: Some(FAREWELL), adopts: false }
     }
 }
