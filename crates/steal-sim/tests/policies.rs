@@ -45,7 +45,7 @@ fn knowledge_saves_as_much_where_victims_answer_between_tasks() {
 }
 
 /// Of a thousand workers one has all the work, and all see the same board. Two are to ask it at a
-/// time; before there is a board all do so at random.
+/// time; before there is a board nobody knows whom to ask, and each asks another one.
 #[test]
 fn a_thousand_thieves_of_one_victim_take_turns() {
     let (workers, tasks) = (1000, 10_000);
@@ -54,7 +54,7 @@ fn a_thousand_thieves_of_one_victim_take_turns() {
     let mut list = Listed::in_blocks(vec![10_000_000; tasks], workers).assigned(&vec![0; tasks]);
     let phase = run(&setting, &mut list).remove(0);
     assert!(phase.is_complete() && phase.never + phase.twice == 0);
-    assert!(phase.thieves_at_once <= 8, "{}", phase.thieves_at_once);
+    assert!(phase.thieves_at_once <= 4, "{}", phase.thieves_at_once);
 }
 
 /// A unit of a tenth of the phase, so that entries say nothing of who has work now.

@@ -72,6 +72,8 @@ pub struct Victims {
     me: u32,
     selection: Selection,
     chance: Chance,
+    /// The same draws at every worker, until it has had a task.
+    shifts: Option<Chance>,
     /// Since it last had a task.
     refusals: u32,
     paused: bool,
@@ -84,13 +86,21 @@ impl Victims {
     /// For this worker.
     pub fn new(me: u32, selection: Selection, seed: u64) -> Self {
         let chance = Chance::new(seed ^ tidings_primitives::chance::mix(u64::from(me)));
-        let known = known::Known::default();
-        Self { me, selection, chance, refusals: 0, paused: false, lifelines: usize::MAX, known }
+        Self {
+            me,
+            selection,
+            chance,
+            shifts: Some(Chance::new(tidings_primitives::chance::mix(seed))),
+            refusals: 0,
+            paused: false,
+            lifelines: usize::MAX,
+            known: known::Known::default(),
+        }
     }
 
     /// The worker has a task.
     pub fn busy(&mut self) {
-        (self.refusals, self.paused) = (0, false);
+        (self.refusals, self.paused, self.shifts) = (0, false, None);
         self.known.busy();
     }
 
@@ -133,13 +143,20 @@ impl Victims {
                 let me = victims.me;
                 drawn.min_by_key(|other| board.distance(me, *other)).unwrap_or(me)
             }),
-            Selection::Lifelines { tries } => self.try_or_sleep(tries, view),
+            Selection::Lifelines { tries } => {
+                self.try_or_sleep(tries, |victims| any_other(victims.me, view, &mut victims.chance))
+            }
             Selection::Known(knowledge) => {
                 let known = &mut self.known;
                 let advice = known.choose(self.me, &knowledge, situation, &mut self.chance);
                 let known::Advice::Do(choice, lifelines) = advice else {
                     self.lifelines = usize::MAX;
-                    return self.try_or_sleep(knowledge.tries, view);
+                    return self.try_or_sleep(knowledge.tries, |victims| {
+                        match &mut victims.shifts {
+                            Some(shifts) => shifted(victims.me, view, shifts),
+                            None => any_other(victims.me, view, &mut victims.chance),
+                        }
+                    });
                 };
                 self.lifelines = lifelines;
                 choice
@@ -147,12 +164,8 @@ impl Victims {
         }
     }
 
-    fn try_or_sleep(&mut self, tries: u32, view: &View) -> Choice {
-        if self.refusals < tries {
-            Choice::ask(any_other(self.me, view, &mut self.chance))
-        } else {
-            Choice::Sleep(None)
-        }
+    fn try_or_sleep(&mut self, tries: u32, victim: impl FnOnce(&mut Self) -> u32) -> Choice {
+        if self.refusals < tries { Choice::ask(victim(self)) } else { Choice::Sleep(None) }
     }
 
     fn ask_or_pause(
@@ -178,6 +191,13 @@ fn any_other(me: u32, view: &View, chance: &mut Chance) -> u32 {
     view.at(if drawn >= own { drawn + 1 } else { drawn })
 }
 
+/// The live worker that is so many positions further. Workers with equal draws ask one each: of a
+/// thousand that begin together and draw on their own, six or seven ask some one of them.
+fn shifted(me: u32, view: &View, shifts: &mut Chance) -> u32 {
+    let shift = 1 + shifts.below(view.live() as usize - 1) as u32;
+    view.at((view.position(me) + shift) % view.live())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,6 +215,22 @@ mod tests {
         }
         assert_eq!((asked[2], asked[3]), (0, 0));
         assert!([0, 1, 4].iter().all(|other| asked[*other] > 800), "{asked:?}");
+    }
+
+    #[test]
+    fn workers_that_have_drawn_as_often_ask_different_ones() {
+        let mut view = View::new(50);
+        view.remove(7);
+        let live: Vec<u32> = (0..50).filter(|worker| *worker != 7).collect();
+        let mut all: Vec<(u32, Chance)> =
+            live.iter().map(|worker| (*worker, Chance::new(3))).collect();
+        for _ in 0..100 {
+            let mut asked: Vec<u32> =
+                all.iter_mut().map(|(me, shifts)| shifted(*me, &view, shifts)).collect();
+            assert!(live.iter().zip(&asked).all(|(me, victim)| me != victim));
+            asked.sort_unstable();
+            assert_eq!(asked, live);
+        }
     }
 
     #[test]
