@@ -4,10 +4,9 @@ A clock cannot time a call of a microsecond: its own cost and steps are as large
 repeated in an inner loop, as pyperf does it: how often is calibrated once for each size, such that
 a batch takes a millisecond and a thousand steps of the clock. The least of a few batches counts,
 once another is nearly as short and, where setting up costs nothing, all together took 10 ms:
-whatever else runs on the machine only adds. What the thread waited
-for a processor meanwhile, as Linux counts it, is taken off: calls of many milliseconds never run
-undisturbed beside others. The first call at a size is made before and is not timed; the metric
-`cold` times it alone.
+whatever else runs on the machine only adds. What the thread waited for a processor meanwhile, as
+Linux counts it, is taken off: calls of many milliseconds never run undisturbed beside others. The
+first call at a size is made before and is not timed; the metric `cold` times it alone.
 
 An argument comes from `setup`: one for each call, since a function may change it, or one for a
 batch, for functions that leave it as it is.
