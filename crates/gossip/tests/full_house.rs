@@ -77,6 +77,7 @@ fn a_full_cluster_says_so_on_both_sides() {
     newcomer(&mut cluster, FULL);
     cluster.run(200);
     assert_eq!(know(&cluster, FULL), 1, "only it knows itself");
+    assert!(cluster.up().all(|node| node.counters().deaths_declared == 0), "it accuses nobody");
     let now = cluster.now;
     assert!(cluster.node(FULL).is_unheeded(now));
     assert!(cluster.node(0).counters().dropped_no_room > 0);
