@@ -13,7 +13,7 @@
 //!   so that alone kills nobody; or
 //! - it has given no proof for [`death_after`](crate::Config::death_after), which must exceed the
 //!   longest pause that a living node may make, and others have been heard meanwhile: a node
-//!   that receives nothing declares nobody dead.
+//!   that receives nothing but answers declares nobody dead.
 //!
 //! All waits are longer where the node has reason to doubt itself, and doubts are begun one at a
 //! time where it is late (`health.rs`). Every node looks at [`LOOKS`] entries a unit: each member

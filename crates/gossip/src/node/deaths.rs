@@ -98,10 +98,6 @@ impl Node {
                 self.settle(doubt.id);
                 continue;
             }
-            if step == Step::Declare && self.room.is_left_out(now, self.config.interval) {
-                self.detection.end(doubt.id);
-                continue;
-            }
             // Who was never heard is checked; if too many are, others find out.
             if !self.is_reached(doubt.id) && !self.try_member(now, doubt.id, None) {
                 self.detection.end(doubt.id);

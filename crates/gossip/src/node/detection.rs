@@ -140,7 +140,8 @@ impl Detection {
         stood_still
     }
 
-    /// Another member was heard.
+    /// Another member has sent something of its own. An answer says little: members answer also a
+    /// node that they have no room for, and whose probes nobody takes.
     pub(super) fn hear(&mut self, now: Instant) {
         if let Some(detector) = self.detector.as_mut() {
             detector.heard = now;

@@ -56,8 +56,11 @@ impl Node {
                 sender.replay.note(&header);
                 sender.speaks = Some(Speaks::of(&header, &said));
                 let is_new_there = !sender.reached && sender.address == from;
-                self.detection.hear(now);
-                self.room.hear(now, header.kind == Kind::Answer);
+                let is_answer = header.kind == Kind::Answer;
+                if !is_answer {
+                    self.detection.hear(now);
+                }
+                self.room.hear(now, is_answer);
                 if is_new_there {
                     self.reach(header.sender);
                 }

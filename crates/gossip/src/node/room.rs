@@ -15,8 +15,6 @@ const MAX_GIVING_WAY: u32 = 16;
 /// After how many units in which only answers came a node is not heeded, and how many answers.
 const HEEDED_UNITS: u32 = 64;
 const UNHEEDED_ANSWERS: u32 = 2;
-/// After how many such units it declares nobody dead. A member hears of others each unit.
-const LEFT_OUT_UNITS: u32 = 8;
 
 /// What a node keeps about room, here and at others.
 pub(super) struct Room {
@@ -63,12 +61,6 @@ impl Room {
     /// Whether it is reported that there is none; once a unit it is.
     pub(super) fn reports(&mut self) -> bool {
         !core::mem::replace(&mut self.reported, true)
-    }
-
-    /// Whether members answer this node and have sent nothing else for some units: they may have no
-    /// room for it, and then its probes are not answered either.
-    pub(super) fn is_left_out(&self, now: Instant, unit: Duration) -> bool {
-        self.answers > 0 && now.saturating_since(self.heeded) >= unit * LEFT_OUT_UNITS
     }
 
     /// Whether members answered of late and sent nothing else.
