@@ -140,13 +140,17 @@ fn fits(metrics: &BTreeMap<String, Metric>, payload_bytes: usize) -> Result<(), 
     Ok(state.encode(&mut vec![0; payload_bytes])?)
 }
 
+/// Whether a metric may have this key.
+pub(crate) fn is_key(key: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    key.len() <= MAX_KEY_BYTES
+        && key.bytes().next().is_some_and(fits)
+        && key.bytes().all(|byte| fits(byte) || b"_.-".contains(&byte))
+}
+
 /// Whether a metric may be published for that time, as far as it alone decides.
 pub(crate) fn check(key: &str, value: &str, ttl_s: u64) -> Result<(), Refused> {
-    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let good = key.len() <= MAX_KEY_BYTES
-        && key.bytes().next().is_some_and(fits)
-        && key.bytes().all(|byte| fits(byte) || b"_.-".contains(&byte));
-    if !good {
+    if !is_key(key) {
         return Err(Refused::Key(key.chars().take(2 * MAX_KEY_BYTES).collect()));
     }
     if value.len() > MAX_VALUE_BYTES {

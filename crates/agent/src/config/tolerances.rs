@@ -9,6 +9,8 @@ use std::str::FromStr;
 
 use tidings_gossip::payload::{Reading, Tolerance, Tolerances};
 
+use crate::user_metrics::is_key;
+
 /// One of the values of the setting; later ones have the last word.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToleranceRule {
@@ -39,11 +41,7 @@ impl FromStr for ToleranceRule {
         let (name, near) = text.split_once('=').ok_or("neither usual, exact nor READING=…")?;
         let name = name.trim();
         if let Some(key) = name.strip_prefix(USER) {
-            let named = key.strip_suffix('*').unwrap_or(key);
-            let fits = |byte: u8| {
-                byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_.-".contains(&byte)
-            };
-            if key.is_empty() || !named.bytes().all(fits) {
+            if key != "*" && !is_key(key.strip_suffix('*').unwrap_or(key)) {
                 return Err(format!("no user metric has the key {key:?}"));
             }
             return Ok(Self::User(key.to_owned(), tolerance_of(near)?));
@@ -204,6 +202,7 @@ mod tests {
             ("load1=1/200%", "the second between 0 and 1"),
             ("cores=2", "cores is always exact"),
             ("user.=2", "no user metric has the key \"\""),
+            ("user.-a=2", "no user metric has the key \"-a\""),
             ("user.a*b=2", "no user metric has the key \"a*b\""),
             ("user.a=-2", "the first must be a number above 0"),
         ] {
