@@ -3,8 +3,8 @@
 //! A window's 1,638 datagrams of one entry of 1 KiB, and as many of 256 bytes, are sealed and
 //! opened with the cipher of the wire format (XAES-256-GCM): with a key derived for each, as a
 //! receiver does that hears another sender each time, and with one key, as a sender does. Beside
-//! them XChaCha20-Poly1305, which needs no instructions of its own. Each beside a memcpy of the
-//! same bytes within the caches.
+//! them XChaCha20-Poly1305, which needs no instructions of its own. Each begins with a copy of
+//! what is to be sealed or opened, and stands beside that copy alone, within the caches.
 //!
 //! What processors without AES instructions take is measured on one that has them, with a build
 //! that leaves them out: `studies/round-cost/run`.
@@ -58,7 +58,7 @@ fn of_datagrams(bytes: usize, repetitions: usize) -> [Comparison; 5] {
         let (mut to, mut frames) = (source.to_vec(), source.to_vec());
         let copy = || black_box(&mut to[..]).copy_from_slice(black_box(source));
         let run = || {
-            // A frame that was opened is none; one that was sealed can be sealed again.
+            // What was opened cannot be opened again.
             black_box(&mut frames[..]).copy_from_slice(black_box(source));
             frames.chunks_mut(bytes).for_each(&mut *of_frame);
         };

@@ -88,9 +88,8 @@ impl Node {
     ) -> R {
         let budget = self.budget();
         let colonies = self.colony.as_ref().map(|colony| {
-            let room_bytes =
-                usize::from(self.config.datagram_bytes) - overhead_bytes(self.config.wire_version);
-            let (colonies, record_bytes) = (colony.table.len(), RECORD_BYTES);
+            let (colonies, record_bytes, room_bytes) =
+                (colony.table.len(), RECORD_BYTES, self.room_bytes());
             (&colony.table, RecordTraffic { colonies, record_bytes, room_bytes })
         });
         let mut context = Context {
@@ -169,17 +168,18 @@ impl Node {
         keeper.note(&seen, self.config.interval);
     }
 
+    /// Bytes that a datagram has for entries.
+    fn room_bytes(&self) -> usize {
+        usize::from(self.config.datagram_bytes) - overhead_bytes(self.config.wire_version)
+    }
+
     /// What may be sent in a unit, and what things cost.
     fn budget(&self) -> Budget {
         let entry_bytes = self.format().entry_bytes();
-        let version = self.config.wire_version;
-        let (frame_bytes, room) = (
-            frame_bytes(version),
-            usize::from(self.config.datagram_bytes) - overhead_bytes(version),
-        );
+        let room = self.room_bytes();
         let whole = Budget {
             entry_bytes,
-            frame_bytes,
+            frame_bytes: frame_bytes(self.config.wire_version),
             datagram_entries: (room / entry_bytes).max(1),
             window_entries: self.window_entries(),
             changes: None,

@@ -224,11 +224,10 @@ impl Scenario {
     pub fn budget(&self) -> Budget {
         let config = self.config();
         let entry_bytes = ENTRY_OVERHEAD_BYTES + usize::from(config.payload_bytes);
-        let frame_bytes = frame_bytes(config.wire_version);
         let room = usize::from(config.datagram_bytes) - overhead_bytes(config.wire_version);
         Budget {
             entry_bytes,
-            frame_bytes,
+            frame_bytes: frame_bytes(config.wire_version),
             datagram_entries: (room / entry_bytes).max(1),
             window_entries: self.window_entries(),
             changes: None,

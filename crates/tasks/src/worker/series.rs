@@ -137,7 +137,11 @@ impl Calls<'_> {
                 Happened::Said(said) => self.said(said.map_err(Lost::Link)?).await?,
                 Happened::Rested => self.rests_until = None,
                 Happened::Act(act) => self.act(act).await?,
-                Happened::Told(say) => self.all_told(say).await,
+                // With more that is there already, so that all goes to the process at once.
+                Happened::Told(say) => {
+                    self.told(say).await;
+                    self.hear().await;
+                }
                 Happened::Ended => return Err(Lost::Ended),
                 Happened::NotReady => return Err(Lost::NotReady),
                 Happened::Late => {
@@ -374,12 +378,6 @@ impl Calls<'_> {
             }
         }
         Ok(())
-    }
-
-    /// The driver says something, and more that is there already: it goes to the process at once.
-    async fn all_told(&mut self, say: Say) {
-        self.told(say).await;
-        self.hear().await;
     }
 
     /// Takes what the driver has said.
