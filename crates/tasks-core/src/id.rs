@@ -1,5 +1,6 @@
 //! Identifiers: which task, which try of it, and which reign over a part of the tasks.
 
+use core::cmp::Ordering;
 use core::fmt;
 use core::str::FromStr;
 
@@ -14,7 +15,7 @@ use sha2::{Digest, Sha256};
 /// An id is a *family* of 11 bytes, by a hash, and a number in it, 5 bytes big endian. So the tasks
 /// of one family lie together in a store, in the order of their numbers, and a commit that writes
 /// many of them changes few pages (docs/decisions/0028-ids-in-order.md).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(transparent)]
 pub struct TaskId(#[cbor(with = "minicbor::bytes")] [u8; 16]);
 
@@ -70,6 +71,19 @@ impl TaskId {
         bytes[8..].copy_from_slice(&number.to_be_bytes());
         bytes[..FAMILY_BYTES].copy_from_slice(&family[..FAMILY_BYTES]);
         Self(bytes)
+    }
+}
+
+/// As its bytes are ordered. Trees of tasks compare ids at each step, and a number takes less.
+impl Ord for TaskId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        u128::from_be_bytes(self.0).cmp(&u128::from_be_bytes(other.0))
+    }
+}
+
+impl PartialOrd for TaskId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 

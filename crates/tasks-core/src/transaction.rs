@@ -14,6 +14,7 @@
 //! read is bounded before it is believed.
 
 use core::fmt;
+use std::sync::Arc;
 
 use minicbor::decode::{Decoder, Error as DecodeError};
 use minicbor::encode::{Encoder, Error as EncodeError, Write as Sink};
@@ -22,9 +23,10 @@ use minicbor::{Decode, Encode};
 /// The longest key, in bytes.
 pub const MAX_KEY_BYTES: usize = 512;
 
-/// The name of a value: 1 to [`MAX_KEY_BYTES`] bytes, ordered as bytes are.
+/// The name of a value: 1 to [`MAX_KEY_BYTES`] bytes, ordered as bytes are. Clones share them: one
+/// transaction has most keys twice, and a ledger holds them as long as it holds their values.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key(Box<[u8]>);
+pub struct Key(Arc<[u8]>);
 
 /// What no key can be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -36,7 +38,7 @@ impl Key {
     ///
     /// # Errors
     /// No bytes, or more than [`MAX_KEY_BYTES`].
-    pub fn new(bytes: impl Into<Box<[u8]>>) -> Result<Self, KeyError> {
+    pub fn new(bytes: impl Into<Arc<[u8]>>) -> Result<Self, KeyError> {
         let bytes = bytes.into();
         if bytes.is_empty() || bytes.len() > MAX_KEY_BYTES {
             return Err(KeyError(bytes.len()));
@@ -225,6 +227,17 @@ impl Transaction {
         self.writes.push(Write::Delete { key });
     }
 
+    /// How many conditions and writes it has.
+    pub fn extent(&self) -> Extent {
+        Extent { conditions: self.conditions.len(), writes: self.writes.len() }
+    }
+
+    /// Leaves out all that came after it had this extent.
+    pub fn cut(&mut self, extent: Extent) {
+        self.conditions.truncate(extent.conditions);
+        self.writes.truncate(extent.writes);
+    }
+
     /// Conditions and writes together, which engines limit.
     pub fn operations(&self) -> usize {
         self.conditions.len() + self.writes.len()
@@ -232,9 +245,22 @@ impl Transaction {
 
     /// The bytes of its keys and values.
     pub fn bytes(&self) -> usize {
-        let conditions: usize = self.conditions.iter().map(|(key, _)| key.as_bytes().len()).sum();
-        conditions + self.writes.iter().map(Write::bytes).sum::<usize>()
+        self.bytes_after(Extent::default())
     }
+
+    /// The bytes of what came after it had this extent.
+    pub fn bytes_after(&self, extent: Extent) -> usize {
+        let conditions = self.conditions.iter().skip(extent.conditions);
+        let keys: usize = conditions.map(|(key, _)| key.as_bytes().len()).sum();
+        keys + self.writes.iter().skip(extent.writes).map(Write::bytes).sum::<usize>()
+    }
+}
+
+/// How many conditions and writes a transaction had at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Extent {
+    conditions: usize,
+    writes: usize,
 }
 
 /// Why a transaction did not happen, or may not have.

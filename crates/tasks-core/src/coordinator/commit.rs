@@ -111,29 +111,28 @@ impl Coordinator {
         let mut transaction = Transaction::default();
         transaction.expect(keys::role(part), Expect::At(self.settings.role));
         transaction.expect(keys::fence(part), Expect::At(self.fence));
-        let (mut operations, mut bytes) = (transaction.operations(), transaction.bytes());
+        let mut bytes = transaction.bytes();
         let (mut group, mut letters) = (Vec::new(), Letters::of(parts, &self.inbox));
         while group.len() < self.group_limit.max(1) {
             let Some(change) = self.staged.front_mut() else { break };
-            let mut more = Transaction::default();
+            let before = transaction.extent();
             change.told = self.inbox.waiting_for_end_of(change);
-            change.write(part, &mut more);
-            letters.write(change, &mut more);
-            let (operations_then, bytes_then) =
-                (operations + more.operations(), bytes + more.bytes());
-            let fits = operations_then <= limits.operations && bytes_then <= limits.bytes;
+            change.write(part, &mut transaction);
+            letters.write(change, &mut transaction);
+            bytes += transaction.bytes_after(before);
+            let fits = transaction.operations() <= limits.operations && bytes <= limits.bytes;
             if group.is_empty() && !fits && change.is_divisible() {
+                bytes -= transaction.bytes_after(before);
+                transaction.cut(before);
                 self.divide_next();
                 letters = Letters::of(parts, &self.inbox);
                 continue;
             }
-            (operations, bytes) = (operations_then, bytes_then);
             let writes_twice = group.iter().any(|one: &Change| one.shares_effects(change));
             if !group.is_empty() && (!fits || writes_twice) {
+                transaction.cut(before);
                 break;
             }
-            transaction.conditions.append(&mut more.conditions);
-            transaction.writes.append(&mut more.writes);
             group.extend(self.staged.pop_front());
         }
         (!group.is_empty()).then_some((group, transaction))
@@ -176,7 +175,7 @@ impl Coordinator {
         }
         self.release_left(&change.left);
         if let Some((id, finished)) = change.ended {
-            self.tell_ended(id, &finished);
+            self.tell_ended(id, finished);
             self.tell_others(id, &change.told);
         }
         if let Some(step) = change.step {
@@ -215,14 +214,20 @@ impl Coordinator {
         }
     }
 
-    fn tell_ended(&mut self, id: TaskId, finished: &Finished) {
+    fn tell_ended(&mut self, id: TaskId, finished: Box<Finished>) {
         let is_done = matches!(finished.outcome, Outcome::Done(_));
         self.counters.done += u64::from(is_done);
         self.counters.failed += u64::from(!is_done);
         self.recent.count(&finished.task.queue, is_done);
-        self.input_ended(id, finished);
-        for (peer, call) in self.waits.take(id) {
-            self.answer(peer, call, Answer::Outcome(Box::new(finished.clone())));
+        self.input_ended(id, &finished);
+        let mut waiting = self.waits.take(id);
+        // Most often one waits, to whom it is given.
+        let last = waiting.pop_last();
+        for (peer, call) in waiting {
+            self.answer(peer, call, Answer::Outcome(finished.clone()));
+        }
+        if let Some((peer, call)) = last {
+            self.answer(peer, call, Answer::Outcome(finished));
         }
     }
 
