@@ -195,5 +195,5 @@ fn unfit(py: Python<'_>, obstacle: Obstacle) -> PyResult<Bound<'_, PyTuple>> {
 /// Attempt, cause, text, host and detail.
 fn failure(py: Python<'_>, of: Failure) -> (u32, String, String, String, Bound<'_, PyBytes>) {
     let cause = format!("{:?}", of.cause).to_lowercase();
-    (of.attempt.0, cause, of.text, of.host, PyBytes::new(py, &of.detail))
+    (of.attempt.0, cause, of.text, of.host.into(), PyBytes::new(py, &of.detail))
 }

@@ -27,7 +27,7 @@ pub(crate) fn decode<'py>(py: Python<'py>, frame: &[u8]) -> PyResult<Bound<'py, 
             let (task, body) = (bytes(py, task), PyBytes::new(py, &body));
             let inputs = inputs.into_iter().map(|input| given(py, input));
             let inputs = inputs.collect::<PyResult<Vec<_>>>()?;
-            ("run", task, attempt.0, queue, body, inputs, is_ahead).into_pyobject(py)
+            ("run", task, attempt.0, queue.as_str(), body, inputs, is_ahead).into_pyobject(py)
         }
         ToRuntime::Cancel { task, attempt } => {
             ("cancel", bytes(py, task), attempt.0).into_pyobject(py)

@@ -30,7 +30,7 @@ impl Item {
         let id = task_of(&self.task)?;
         let retry = Retry { errors: self.retries, exits: self.retries, ..Retry::default() };
         Ok(Submission {
-            group: self.group,
+            group: self.group.into(),
             priority: self.priority,
             delay_ms: self.delay_ms,
             retry,

@@ -6,6 +6,7 @@ use tidings_nodes::filter::Filter;
 use tidings_tasks::work::{What, Work, WorkLimits};
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{MAX_FILTER_BYTES, Submission};
+use tidings_tasks_core::name::Name;
 use tidings_tasks_core::output::MAX_COPIES;
 use tidings_tasks_core::resources::{Need, NeedError};
 use tidings_tasks_core::retry::Retry;
@@ -38,6 +39,8 @@ struct Fields {
 #[pyclass(frozen)]
 pub(crate) struct Options {
     fields: Fields,
+    queue: Name,
+    group: Name,
     need: Need,
 }
 
@@ -59,7 +62,8 @@ impl Options {
         }
         let need = with_python(&fields.need);
         let need = need.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(Self { fields, need })
+        let (queue, group) = (fields.queue.as_str().into(), fields.group.as_str().into());
+        Ok(Self { fields, queue, group, need })
     }
 }
 
@@ -93,7 +97,7 @@ impl Options {
         let what = What::Call { runtime, code: None, body, inputs: read };
         let work = Work { name: of.name.clone(), what, limits };
         Submission {
-            group: of.group.clone(),
+            group: self.group.clone(),
             priority: of.priority,
             delay_ms: of.delay_ms,
             retry: self.retry(),
@@ -101,7 +105,7 @@ impl Options {
             filter: of.filter.clone(),
             inputs,
             copies: of.copies,
-            ..Submission::new(id, of.queue.clone(), work.to_payload())
+            ..Submission::new(id, self.queue.clone(), work.to_payload())
         }
     }
 

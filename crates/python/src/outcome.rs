@@ -46,9 +46,16 @@ pub(crate) struct Obstacle {
 /// How a task has ended, whose result is whole.
 pub(crate) fn end_of(finished: Finished) -> End {
     match finished.outcome {
-        Ended::Done(result) => match Report::from_result(&result) {
-            Ok(report) => End::Done(report.value),
-            Err(error) => End::Refused(error.to_string()),
+        Ended::Done(mut result) => match Report::value_in(&result) {
+            // Of the whole report nothing else is wanted.
+            Some(value) => {
+                result.truncate(value.end);
+                End::Done(result.split_off(value.start))
+            }
+            None => match Report::from_result(&result) {
+                Ok(report) => End::Done(report.value),
+                Err(error) => End::Refused(error.to_string()),
+            },
         },
         Ended::Failed => End::Failed(finished.task.failures),
         Ended::Cancelled => End::Cancelled,

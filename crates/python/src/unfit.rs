@@ -12,6 +12,7 @@ use std::time::Duration;
 use tidings_tasks::session::Session;
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, Request, Submission};
+use tidings_tasks_core::name::Name;
 use tidings_tasks_core::resources::Need;
 use tidings_tasks_core::view::Why;
 use tokio::sync::{Notify, mpsc};
@@ -29,7 +30,7 @@ const RAREST: u32 = 4;
 const MAX_IDLE: usize = 64;
 
 /// Queue, need and filter.
-type Key = (String, Need, String);
+type Key = (Name, Need, String);
 
 /// The calls of one kind.
 struct Kind {
@@ -185,6 +186,7 @@ impl All {
             return None;
         }
         let (queue, _, filter) = kind.key.clone();
+        let queue = queue.into();
         Some(End::Unfit(Box::new(Obstacle { kind: number, queue, filter, unfit })))
     }
 }

@@ -22,7 +22,7 @@ fn submission(number: u64, is_graph: bool) -> Submission {
     let id = |number| TaskId::of("t", number);
     let before = number.checked_sub(WIDTH).filter(|_| is_graph);
     let inputs = before.map(|at| vec![id(at), id(at / WIDTH * WIDTH + (at + 1) % WIDTH)]);
-    let group = "me".to_owned();
+    let group = "me".into();
     let inputs = inputs.unwrap_or_default();
     Submission { group, inputs, ..Submission::new(id(number), "jobs", [1; 100]) }
 }

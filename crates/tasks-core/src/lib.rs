@@ -43,6 +43,7 @@ pub mod id;
 pub mod keys;
 pub mod ledger;
 pub mod message;
+pub mod name;
 pub mod output;
 pub mod outstanding;
 mod ready;

@@ -8,6 +8,7 @@
 use minicbor::{Decode, Encode};
 
 use crate::id::{Attempt, Epoch, Part, TaskId};
+use crate::name::Name;
 use crate::output::Kept;
 use crate::resources::Need;
 use crate::retry::{Cause, Retry, Tally};
@@ -28,10 +29,10 @@ pub const MAX_DETAIL_BYTES: usize = 8_192;
 pub struct Task {
     /// The queue it was submitted to.
     #[n(0)]
-    pub queue: String,
+    pub queue: Name,
     /// Whose it is: groups of one queue get equal shares of the workers.
     #[n(1)]
-    pub group: String,
+    pub group: Name,
     /// The larger, the earlier it is assigned.
     #[n(2)]
     pub priority: i16,
@@ -114,10 +115,10 @@ impl State {
 pub struct Running {
     /// The worker's name.
     #[n(0)]
-    pub worker: String,
+    pub worker: Name,
     /// Its host's name.
     #[n(1)]
-    pub host: String,
+    pub host: Name,
     /// When it was assigned, in milliseconds since 1970 on the coordinator's clock.
     #[n(2)]
     pub since_ms: u64,
@@ -142,7 +143,7 @@ pub struct Failure {
     pub text: String,
     /// The host it ran on.
     #[n(3)]
-    pub host: String,
+    pub host: Name,
     /// When, in milliseconds since 1970 on the coordinator's clock.
     #[n(4)]
     pub at_ms: u64,
@@ -151,7 +152,7 @@ pub struct Failure {
     pub since_ms: u64,
     /// The worker that had it, and its place there: as of [`Running`].
     #[cbor(n(6), default)]
-    pub worker: String,
+    pub worker: Name,
     /// That place.
     #[cbor(n(7), default)]
     pub slot: u32,

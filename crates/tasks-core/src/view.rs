@@ -8,6 +8,7 @@ use minicbor::{Decode, Encode};
 
 use crate::counters::Counters;
 use crate::id::{Attempt, TaskId};
+use crate::name::Name;
 use crate::record::{Failure, Finished, Outcome, Running, Task, beginning};
 use crate::resources::Amount;
 use crate::retry::Cause;
@@ -135,7 +136,7 @@ pub struct TryView {
     pub attempt: Attempt,
     /// Its queue.
     #[n(3)]
-    pub queue: String,
+    pub queue: Name,
     /// Who had it, where, and since when.
     #[n(4)]
     pub by: Running,

@@ -12,6 +12,7 @@ use tidings_tasks_core::id::{Attempt, Epoch, Part, TaskId};
 use tidings_tasks_core::keys;
 use tidings_tasks_core::ledger::Ledger;
 use tidings_tasks_core::message::{Call, Effect, Message, Peer, Place, Put, Request, Submission};
+use tidings_tasks_core::name::Name;
 use tidings_tasks_core::output::{Depot, Kept, Owner, Reached};
 use tidings_tasks_core::record::{Finished, Reign, Task};
 use tidings_tasks_core::reign::{self, Candidate};
@@ -64,6 +65,7 @@ fn submission() -> impl Strategy<Value = Submission> {
     let needs = (resources(), filter, inputs);
     (id(), name(), name(), any::<i16>(), number(), bytes, any::<u16>(), needs).prop_map(
         |(id, queue, group, priority, delay_ms, bytes, most, (need, filter, inputs))| {
+            let group = Name::from(group);
             let retry =
                 Retry { errors: most, losses: most, backoff_ms: u32::MAX, ..Retry::default() };
             Submission {

@@ -88,7 +88,7 @@ impl Claimed {
         let Told { function, payload, declared } =
             Told::of(payload.map_err(|error| error.to_string())?)?;
         let zero = |_| "a name has a zero byte in it".to_owned();
-        let queue = CString::new(assigned.queue).map_err(zero)?;
+        let queue = CString::new(assigned.queue.as_str()).map_err(zero)?;
         let function = function.map(CString::new).transpose().map_err(zero)?;
         let shown = TidingsTasksClaim {
             id: TidingsTasksId { bytes: assigned.task.to_bytes() },

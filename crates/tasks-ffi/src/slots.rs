@@ -119,7 +119,7 @@ mod tests {
 
     fn task(number: u64) -> Assigned {
         let (task, attempt) = (TaskId::of("task", number), Attempt(1));
-        Assigned { task, attempt, queue: "q".to_owned(), payload: Vec::new(), copies: 0 }
+        Assigned { task, attempt, queue: "q".into(), payload: Vec::new(), copies: 0 }
     }
 
     fn key(number: u64) -> Key {

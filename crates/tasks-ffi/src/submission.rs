@@ -87,7 +87,7 @@ impl TidingsTasksSubmission {
         };
         let retry = Retry { errors: self.retries, exits: self.retries, ..Retry::default() };
         let task = Submission::new(TaskId::from_bytes(self.id.bytes), queue, payload);
-        let (group, priority) = (group.unwrap_or_default().to_owned(), self.priority);
+        let (group, priority) = (group.unwrap_or_default().into(), self.priority);
         Ok(Submission {
             group,
             priority,

@@ -31,6 +31,7 @@
 use minicbor::{Decode, Encode};
 use tidings_tasks_core::id::{Attempt, TaskId};
 use tidings_tasks_core::message::{Effect, Put, Submission};
+use tidings_tasks_core::name::Name;
 
 /// The variable that tells a runtime process the number of its descriptor.
 pub const DESCRIPTOR: &str = "TIDINGS_RUNTIME_FD";
@@ -60,7 +61,7 @@ pub enum ToRuntime {
         attempt: Attempt,
         /// Its queue.
         #[n(2)]
-        queue: String,
+        queue: Name,
         /// The function's code, if this process has not had it yet.
         #[cbor(n(3), with = "minicbor::bytes")]
         code: Option<Vec<u8>>,
@@ -272,7 +273,7 @@ mod tests {
             code_hash: Option<[u8; 32]>, thousandths: u16,
         ) {
             let (task, attempt) = (TaskId::from_bytes(id), Attempt(attempt));
-            let (queue, path) = (text.clone(), text.clone());
+            let (queue, path) = (text.as_str().into(), text.clone());
             let values = [Value::Here(body.clone()), Value::File { path, from: 1, bytes: 2 }];
             let inputs = values.map(|value| Given { task, value }).into();
             let (body, is_ahead) = (body.clone(), attempt.0 % 2 == 1);
@@ -329,7 +330,7 @@ mod tests {
         let expected = ToRuntime::Run {
             task,
             attempt: Attempt(1),
-            queue: "q".to_owned(),
+            queue: "q".into(),
             code: None,
             code_hash: None,
             body: Vec::new(),

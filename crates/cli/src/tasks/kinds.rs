@@ -169,7 +169,7 @@ pub(super) fn host(shown: &Shown) -> Option<&str> {
 /// What people call a task: the name of its work; else its queue.
 pub(super) fn label(shown: &Shown) -> String {
     let name = name_of_work(shown);
-    if name.is_empty() { shown.task().queue.clone() } else { name }
+    if name.is_empty() { shown.task().queue.to_string() } else { name }
 }
 
 /// The name of a task's work; empty if it has none, or it is in a blob.

@@ -197,7 +197,7 @@ fn text(id: TaskId, shown: &Shown, inputs: &[InputView]) -> String {
     let task = shown.task();
     let mut rows = vec![
         ("task", id.to_string()),
-        ("queue", task.queue.clone()),
+        ("queue", task.queue.to_string()),
         ("state", kinds::state(shown).to_owned()),
         ("attempts", task.attempt.0.to_string()),
         ("need", task.need.to_string()),

@@ -21,6 +21,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use tidings_tasks_core::id::TaskId;
+use tidings_tasks_core::name::Name;
 use tidings_tasks_core::record::{Running, State, Task};
 use tidings_tasks_core::view::{Shown, TryView};
 
@@ -38,7 +39,7 @@ const US_PER_MS: u64 = 1_000;
 /// A time line that is being written.
 pub(super) struct Timeline<W: Write> {
     to: W,
-    hosts: BTreeMap<String, Host>,
+    hosts: BTreeMap<Name, Host>,
     /// Processes and threads have numbers of one row: none is used twice.
     last_number: u64,
     events: u64,
@@ -72,7 +73,7 @@ pub(super) struct Summary {
 
 struct Host {
     number: u64,
-    places: BTreeMap<(String, u32), u64>,
+    places: BTreeMap<(Name, u32), u64>,
 }
 
 /// An event of the format.
@@ -335,13 +336,13 @@ mod tests {
     use super::*;
 
     fn by(host: &str, slot: u32, since_ms: u64) -> Running {
-        Running { worker: format!("worker-{host}"), host: host.to_owned(), since_ms, slot }
+        Running { worker: format!("worker-{host}").into(), host: host.into(), since_ms, slot }
     }
 
     fn task(attempt: u32, state: State) -> Task {
         Task {
-            queue: "jobs".to_owned(),
-            group: String::new(),
+            queue: "jobs".into(),
+            group: Name::default(),
             priority: 0,
             sequence: 1,
             payload: Work::command("sim", vec!["./sim".to_owned()]).to_payload(),

@@ -65,7 +65,7 @@ impl Coordinator {
         };
         let Some(peer) = chosen else { return false };
         let Some(session) = self.sessions.get(peer) else { return false };
-        let (worker, host) = (session.name.to_string(), session.host.to_string());
+        let (worker, host) = (session.name.clone().into(), session.host.clone().into());
         task.attempt = task.attempt.next();
         let slot = session.free_slot();
         task.state = State::Running(Running { worker, host, since_ms: self.now_ms(), slot });

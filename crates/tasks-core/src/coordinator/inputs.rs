@@ -23,6 +23,7 @@ use std::sync::Arc;
 use crate::id::TaskId;
 use crate::keys;
 use crate::message::{Answer, Call, Peer, Refusal, Request, Submission};
+use crate::name::Name;
 use crate::record::{Failure, Finished, Outcome, Task, beginning, decode};
 use crate::retry::Cause;
 use crate::transaction::Record;
@@ -241,10 +242,10 @@ impl Coordinator {
                 attempt: task.attempt,
                 cause: Cause::Input,
                 text: format!("input {} {}", doom.input, doom.why),
-                host: String::new(),
+                host: Name::default(),
                 at_ms,
                 since_ms: at_ms,
-                worker: String::new(),
+                worker: Name::default(),
                 slot: 0,
                 detail: Vec::new(),
             });

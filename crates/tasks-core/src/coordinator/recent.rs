@@ -106,12 +106,12 @@ mod tests {
     use super::*;
 
     fn ended(queue: &str, cause: Option<Cause>) -> TryView {
-        let (worker, host) = ("w".to_owned(), "h".to_owned());
+        let (worker, host) = ("w".into(), "h".into());
         TryView {
             number: 0,
             task: TaskId::of(queue, 0),
             attempt: Attempt(1),
-            queue: queue.to_owned(),
+            queue: queue.into(),
             by: Running { worker, host, since_ms: 1, slot: 0 },
             ended_ms: 2,
             cause,

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::id::{Attempt, TaskId};
 use crate::ledger::Page;
 use crate::message::Answer;
+use crate::name::Name;
 use crate::record::{State, Task};
 use crate::retry::Cause;
 use crate::transaction::{Key, Revision};
@@ -208,7 +209,7 @@ impl Coordinator {
             return;
         }
         let all = core::mem::take(&mut self.absent.workers);
-        let is_there = |(_, worker): &(String, Worker)| worker.host == host;
+        let is_there = |(_, worker): &(Name, Worker)| worker.host == host;
         let (there, others): (BTreeMap<_, _>, _) = all.into_iter().partition(is_there);
         self.absent.workers = others;
         for (name, worker) in there {

@@ -8,6 +8,7 @@ use tidings_primitives::Instant;
 use crate::id::{Attempt, Part, TaskId};
 use crate::keys;
 use crate::ledger::Page;
+use crate::name::Name;
 use crate::record::{RecordError, Running, Staged, Task, decode};
 use crate::semaphore::Semaphore;
 use crate::transaction::{Event, Key, Record, Revision};
@@ -81,7 +82,7 @@ impl Range {
 /// Workers that had tasks when all was read, and whose sessions are not there yet.
 #[derive(Debug, Default)]
 pub(super) struct Absent {
-    pub(super) workers: BTreeMap<String, Worker>,
+    pub(super) workers: BTreeMap<Name, Worker>,
     /// Until when they may come back, and those who hold permits; `None` once that is over.
     pub(super) until: Option<Instant>,
 }
@@ -89,7 +90,7 @@ pub(super) struct Absent {
 /// One of them, and what it has.
 #[derive(Debug, Default)]
 pub(super) struct Worker {
-    pub(super) host: String,
+    pub(super) host: Name,
     pub(super) running: BTreeMap<TaskId, Hold>,
 }
 

@@ -229,9 +229,10 @@ impl Table {
         self.add(id, task, revision, Ready::push_first);
     }
 
-    fn add(&mut self, id: TaskId, task: Box<Task>, revision: Revision, push: Push) {
+    fn add(&mut self, id: TaskId, mut task: Box<Task>, revision: Revision, push: Push) {
         self.next_sequence = self.next_sequence.max(task.sequence.saturating_add(1));
         let name = self.enter(&task.queue);
+        task.queue = name.clone().into();
         let (class, _) = self.class(&task);
         self.classes.enter(class);
         self.remove(id);

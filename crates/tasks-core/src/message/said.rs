@@ -3,6 +3,7 @@
 use minicbor::{Decode, Encode};
 
 use crate::id::{Attempt, TaskId};
+use crate::name::Name;
 use crate::resources::Need;
 
 use super::{Answer, Call};
@@ -24,7 +25,7 @@ pub enum Message {
         attempt: Attempt,
         /// Its queue.
         #[n(2)]
-        queue: String,
+        queue: Name,
         /// What is to be done.
         #[cbor(n(3), with = "minicbor::bytes")]
         payload: Vec<u8>,

@@ -4,6 +4,7 @@ use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
 use crate::id::TaskId;
+use crate::name::Name;
 use crate::resources::Need;
 use crate::retry::Retry;
 use crate::transaction::Revision;
@@ -33,10 +34,10 @@ pub struct Submission {
     pub id: TaskId,
     /// The queue, of the part to which it is sent.
     #[n(1)]
-    pub queue: String,
+    pub queue: Name,
     /// Whose it is; queues share workers fairly among groups.
     #[n(2)]
-    pub group: String,
+    pub group: Name,
     /// The larger, the earlier.
     #[n(3)]
     pub priority: i16,
@@ -69,11 +70,11 @@ pub struct Submission {
 
 impl Submission {
     /// A task of no group, to be run as soon as a worker has a CPU for it.
-    pub fn new(id: TaskId, queue: impl Into<String>, payload: impl Into<Vec<u8>>) -> Self {
+    pub fn new(id: TaskId, queue: impl Into<Name>, payload: impl Into<Vec<u8>>) -> Self {
         Self {
             id,
             queue: queue.into(),
-            group: String::new(),
+            group: Name::default(),
             priority: 0,
             delay_ms: 0,
             payload: payload.into(),

@@ -20,7 +20,7 @@ const MOST: i64 = 200;
 
 fn submission(number: u64) -> Submission {
     Submission {
-        group: format!("user-{}", number % 10),
+        group: format!("user-{}", number % 10).into(),
         delay_ms: number % 2 * 1_000_000,
         ..Submission::new(TaskId::of("t", number), "jobs", [1; 100])
     }

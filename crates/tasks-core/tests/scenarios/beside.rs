@@ -48,7 +48,7 @@ fn a_task_says_what_it_needs_where_its_worker_has_others() {
 
 #[test]
 fn where_there_is_one_part_an_assignment_has_the_bytes_that_it_had() {
-    let (queue, payload) = ("q".to_owned(), vec![7]);
+    let (queue, payload) = ("q".into(), vec![7]);
     let (task, attempt) = (TaskId::of("t", 1), Attempt(1));
     let one = Message::Assign { task, attempt, queue, payload, copies: 0, need: None };
     // The variant, and an array of the five fields that there were.

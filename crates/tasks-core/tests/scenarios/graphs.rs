@@ -224,11 +224,11 @@ fn submissions_wait_while_there_are_too_many_edges() {
     stage.submit(&producers);
     let all: Vec<u64> = (0..9).collect();
     let wide: Vec<Submission> = (100..109)
-        .map(|number| Submission { queue: "other".to_owned(), ..after(number, &all) })
+        .map(|number| Submission { queue: "other".into(), ..after(number, &all) })
         .collect();
     stage.submit(&wide);
     let mut said = stage.settle();
-    let late = Submission { queue: "third".to_owned(), ..after(200, &[0]) };
+    let late = Submission { queue: "third".into(), ..after(200, &[0]) };
     let call = stage.submit(&[late]);
     assert_eq!(answer(&stage.settle(), call), None);
     for _ in 0..10 {

@@ -301,7 +301,7 @@ fn is_room(hands: &Hands, offers: &[(Peer, u32, usize)], need: &Need) -> bool {
 fn submissions(kinds: &[(usize, i16, u8)]) -> Vec<Submission> {
     let one = |(at, (kind, priority, group)): (usize, &(usize, i16, u8))| Submission {
         priority: *priority,
-        group: format!("g{group}"),
+        group: format!("g{group}").into(),
         ..needs(at as u64, KINDS[*kind])
     };
     kinds.iter().enumerate().map(one).collect()

@@ -85,12 +85,15 @@ fn groups_of_a_queue_get_equal_shares() {
     let mut stage = Stage::new();
     let mut tasks: Vec<Submission> = (0..90).map(task).collect();
     for (number, one) in tasks.iter_mut().enumerate() {
-        one.group = if number < 60 { "large".to_owned() } else { format!("small-{}", number % 2) };
+        one.group = match number {
+            0..60 => "large".into(),
+            _ => format!("small-{}", number % 2).into(),
+        };
     }
     stage.submit(&tasks);
     stage.settle();
     stage.join(A, "a", &[], 1);
-    let mut shares = std::collections::BTreeMap::<String, usize>::new();
+    let mut shares = std::collections::BTreeMap::<_, usize>::new();
     for _ in 0..30 {
         let [(_, id, attempt)] = assigned(&stage.settle())[..] else { panic!("one at a time") };
         let one = tasks.iter().find(|one| one.id == id).unwrap();

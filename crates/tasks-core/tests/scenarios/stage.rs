@@ -52,7 +52,7 @@ pub(crate) fn settings(ledger: &mut Ledger, epoch: u64) -> Settings {
 }
 
 pub(crate) fn task(number: u64) -> Submission {
-    let group = "g".to_owned();
+    let group = "g".into();
     Submission { group, ..Submission::new(TaskId::of("t", number), "q", [7; 10]) }
 }
 

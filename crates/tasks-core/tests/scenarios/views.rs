@@ -46,7 +46,7 @@ fn busy() -> Stage {
     let delayed = Submission { delay_ms: 60_000, ..task(7) };
     let mut tasks: Vec<_> = (0..7).map(task).collect();
     tasks.push(delayed);
-    tasks[6] = Submission { queue: "other".to_owned(), ..task(6) };
+    tasks[6] = Submission { queue: "other".into(), ..task(6) };
     stage.submit(&tasks);
     for (_, id, attempt) in assigned(&stage.settle()) {
         match tasks.iter().position(|task| task.id == id) {

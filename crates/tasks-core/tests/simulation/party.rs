@@ -53,8 +53,8 @@ pub(crate) fn submission(id: TaskId, kind: Kind, chance: &mut Chance) -> Submiss
     let delay_ms = if chance.happens(0.3) { 50 + chance.below(800) as u64 } else { 0 };
     Submission {
         id,
-        queue: format!("q{}", chance.below(3)),
-        group: format!("g{}", chance.below(3)),
+        queue: format!("q{}", chance.below(3)).into(),
+        group: format!("g{}", chance.below(3)).into(),
         priority: chance.below(2) as i16,
         delay_ms,
         payload: vec![kind as u8; 1 + chance.below(64)],

@@ -163,7 +163,7 @@ impl Declared {
         payload: Vec<u8>,
         inputs: Vec<TaskId>,
     ) -> Submission {
-        let queue = queue.to_owned();
+        let queue = queue.into();
         Submission { id, queue, payload, inputs, delay_ms: 0, ..self.template.clone() }
     }
 }

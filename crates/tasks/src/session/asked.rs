@@ -2,6 +2,7 @@
 
 use tidings_tasks_core::id::{Attempt, TaskId};
 use tidings_tasks_core::message::{Answer, Request};
+use tidings_tasks_core::name::Name;
 use tokio::sync::oneshot;
 
 use crate::replies::Replies;
@@ -14,7 +15,7 @@ pub struct Assigned {
     /// Which try: the completion names it.
     pub attempt: Attempt,
     /// Its queue.
-    pub queue: String,
+    pub queue: Name,
     /// What is to be done.
     pub payload: Vec<u8>,
     /// The nodes that are to have its output; 0: it lies with the store.

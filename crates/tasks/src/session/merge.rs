@@ -227,6 +227,7 @@ impl Recent {
 mod tests {
     use tidings_tasks_core::id::Attempt;
     use tidings_tasks_core::message::Refusal;
+    use tidings_tasks_core::name::Name;
     use tidings_tasks_core::record::{Running, State, Task};
     use tidings_tasks_core::resources::Need;
     use tidings_tasks_core::retry::{Retry, Tally};
@@ -236,8 +237,8 @@ mod tests {
 
     fn task(number: u64) -> (TaskId, Shown) {
         let task = Task {
-            queue: "q".to_owned(),
-            group: String::new(),
+            queue: "q".into(),
+            group: Name::default(),
             priority: 0,
             sequence: number,
             payload: Vec::new(),
@@ -314,7 +315,7 @@ mod tests {
             number: 7,
             task: TaskId::of("t", ended_ms),
             attempt: Attempt(1),
-            queue: "q".to_owned(),
+            queue: "q".into(),
             by: Running { worker: "w".into(), host: "h".into(), since_ms: 0, slot: 0 },
             ended_ms,
             cause: None,

@@ -66,7 +66,7 @@ fn prepare<'s>(
     command.args(&parts.argv[1..]).envs(parts.environment);
     command.env("TIDINGS_TASK", of.task.to_string());
     command.env("TIDINGS_ATTEMPT", of.attempt.0.to_string());
-    command.env("TIDINGS_QUEUE", &of.queue).env("TIDINGS_SLOT", of.slot.to_string());
+    command.env("TIDINGS_QUEUE", of.queue.as_str()).env("TIDINGS_SLOT", of.slot.to_string());
     if let Some(directory) = &parts.directory {
         command.current_dir(directory);
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tidings_tasks_core::id::{Attempt, TaskId};
+use tidings_tasks_core::name::Name;
 use tidings_tasks_core::retry::Cause;
 use tokio::sync::{mpsc, watch};
 
@@ -33,7 +34,7 @@ pub(super) struct Slot {
 pub(super) struct Todo {
     pub(super) task: TaskId,
     pub(super) attempt: Attempt,
-    pub(super) queue: String,
+    pub(super) queue: Name,
     pub(super) copies: u32,
     pub(super) content: Content,
 }

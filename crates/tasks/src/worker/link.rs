@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn run(task: TaskId, attempt: Attempt, body: Vec<u8>) -> ToRuntime {
-        let (queue, inputs) = (String::new(), Vec::new());
+        let (queue, inputs) = ("".into(), Vec::new());
         let (code, code_hash, is_ahead) = (None, None, false);
         ToRuntime::Run { task, attempt, queue, code, code_hash, body, inputs, is_ahead }
     }

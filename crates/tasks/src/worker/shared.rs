@@ -5,6 +5,7 @@ use std::os::fd::AsRawFd as _;
 use std::path::Path;
 
 use tidings_tasks_core::id::{Attempt, TaskId};
+use tidings_tasks_core::name::Name;
 use tokio::sync::mpsc;
 
 use crate::blobs::Handle;
@@ -40,7 +41,7 @@ pub(super) struct Shared {
 pub(super) struct Try {
     pub(super) task: TaskId,
     pub(super) attempt: Attempt,
-    pub(super) queue: String,
+    pub(super) queue: Name,
     pub(super) slot: u32,
     /// The nodes that are to have its output; 0: it lies with the store.
     pub(super) copies: u32,

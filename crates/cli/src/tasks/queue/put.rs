@@ -87,7 +87,7 @@ impl Options {
         };
         let retry = Retry { errors: self.retries, exits: self.retries, ..Retry::default() };
         Ok(Submission {
-            group: self.group.clone(),
+            group: self.group.as_str().into(),
             priority: self.priority,
             delay_ms: self.delay.as_millis() as u64,
             retry,

@@ -224,10 +224,10 @@ fn failures(failures: &[TryView], now_ms: u64) -> String {
         let id = one.task.to_string();
         vec![
             format!("{ago} ago"),
-            one.queue.clone(),
+            one.queue.to_string(),
             id[..ID_DIGITS].to_owned(),
             one.attempt.0.to_string(),
-            one.by.host.clone(),
+            one.by.host.to_string(),
             one.cause.map_or("", kinds::cause).to_owned(),
             one.text.lines().next().unwrap_or_default().to_owned(),
         ]
@@ -269,8 +269,8 @@ mod tests {
             number: 1,
             task: TaskId::from_bytes([0xab; 16]),
             attempt: Attempt(2),
-            queue: "jobs".to_owned(),
-            by: Running { worker, host, since_ms: 500, slot: 1 },
+            queue: "jobs".into(),
+            by: Running { worker: worker.into(), host: host.into(), since_ms: 500, slot: 1 },
             ended_ms: 1_000,
             cause: Some(Cause::Exit),
             text: "exit status 3\nlast line".to_owned(),

@@ -70,9 +70,9 @@ impl TryLine {
         Self {
             task: one.task.to_string(),
             attempt: one.attempt.0,
-            queue: one.queue.clone(),
-            worker: one.by.worker.clone(),
-            host: one.by.host.clone(),
+            queue: one.queue.to_string(),
+            worker: one.by.worker.to_string(),
+            host: one.by.host.to_string(),
             slot: one.by.slot,
             since_ms: one.by.since_ms,
             ended_ms: one.ended_ms,
