@@ -1,12 +1,16 @@
 //! The engine *embedded*: one file, and no server. The process that opens it is its only holder.
 //!
-//! All writing is done by one thread. It takes the transactions that have come in meanwhile, checks
-//! the conditions of one after the other within one transaction of redb, and syncs once for all of
-//! them (*group commit*). Those whose conditions do not hold get their conflict; each of the others
+//! All writing is done by one *writer*, in a thread of its own. It takes the transactions that have
+//! come in meanwhile, checks the conditions of one after the other within one transaction of redb,
+//! and syncs once for all of them (*group commit*). Those whose conditions do not hold get their conflict; each of the others
 //! has a revision of its own, as if it had been alone. While the disk syncs, the next group comes
 //! together, so the more are under way the larger the groups. Readers read the last commit beside
 //! that, and wait for nobody; they run in their caller's thread, and read the file where a page is
 //! not in memory.
+//!
+//! A small transaction after another one that was small and quick, when nothing waits, is not worth
+//! two changes of threads: it is committed in the thread of who asks, which waits for the disk
+//! meanwhile (docs/decisions/0046-commits-where-they-are-asked.md).
 //!
 //! Invariants:
 //! * What was acknowledged was synced (`fdatasync`), and is what every later reader sees.
@@ -42,6 +46,7 @@ mod history;
 mod holder;
 #[cfg(test)]
 mod power;
+mod queue;
 mod tables;
 mod view;
 mod writer;
@@ -67,9 +72,10 @@ pub use error::OpenError;
 use file::Opened;
 use history::Recent;
 use holder::Holder;
+use queue::{Queue, Queued, Request};
 use tables::RedbError;
 use view::Access;
-use writer::{Queued, Request, Writer};
+use writer::{Answer, SMALL, Writer};
 
 /// What a transaction may hold.
 pub const LIMITS: Limits =
@@ -83,7 +89,8 @@ pub const QUEUE: usize = 4_096;
 pub struct Embedded {
     requests: Option<SyncSender<Queued>>,
     room: Arc<Semaphore>,
-    writer: Option<JoinHandle<()>>,
+    writer: Arc<Mutex<Writer>>,
+    thread: Option<JoinHandle<()>>,
     access: watch::Receiver<Access>,
     news: watch::Receiver<Revision>,
     recent: Arc<Recent>,
@@ -104,18 +111,21 @@ impl Embedded {
 
     fn start(path: &Path, holder: Holder, opened: Opened) -> Result<Self, OpenError> {
         let revision = opened.revision;
-        let (requests, queue) = sync_channel(QUEUE);
+        let (requests, waiting) = sync_channel(QUEUE);
         let (news, hears) = watch::channel(revision);
         let recent = Arc::new(Recent::since(revision));
         let leases = Arc::<Mutex<Leases>>::default();
         let first_session = opened.generation << 32;
         let (writer, access) =
-            Writer::new(opened, holder, path, queue, news, recent.clone(), leases.clone());
-        let writer = std::thread::Builder::new().name("store".into()).spawn(|| writer.run());
+            Writer::new(opened, holder, path, news, recent.clone(), leases.clone());
+        let writer = Arc::new(Mutex::new(writer));
+        let queue = Queue::new(waiting, writer.clone(), leases.clone());
+        let thread = std::thread::Builder::new().name("store".into()).spawn(|| queue.run());
         Ok(Self {
             requests: Some(requests),
             room: Arc::new(Semaphore::new(QUEUE)),
-            writer: Some(writer.map_err(|error| OpenError::file(path, &error))?),
+            writer,
+            thread: Some(thread.map_err(|error| OpenError::file(path, &error))?),
             access,
             news: hears,
             recent,
@@ -136,6 +146,19 @@ impl Embedded {
             return Asked::Lost;
         }
         answer.await.map_or(Asked::Unknown, Asked::Answered)
+    }
+
+    /// Commits a transaction in this thread, if it is small and nothing else is under way; gives it
+    /// back otherwise.
+    fn alone(&self, transaction: Transaction) -> Result<Answer, Transaction> {
+        if transaction.operations() > SMALL || self.room.available_permits() < QUEUE {
+            return Err(transaction);
+        }
+        match self.writer.try_lock() {
+            Ok(mut writer) => writer.alone(transaction),
+            // Its thread finds out what is wrong with one that has panicked.
+            Err(_) => Err(transaction),
+        }
     }
 
     fn leases(&self) -> MutexGuard<'_, Leases> {
@@ -175,9 +198,9 @@ enum Asked<T> {
 impl Drop for Embedded {
     fn drop(&mut self) {
         self.requests = None;
-        if let Some(writer) = self.writer.take() {
+        if let Some(thread) = self.thread.take() {
             // Had it panicked, those who waited for it would have got an error.
-            let _ = writer.join();
+            let _ = thread.join();
         }
     }
 }
@@ -188,6 +211,10 @@ impl Store for Embedded {
         if let Some(refusal) = LIMITS.refusal(&transaction) {
             return Err(CommitError::Invalid(refusal));
         }
+        let transaction = match self.alone(transaction) {
+            Ok(answer) => return answer,
+            Err(transaction) => transaction,
+        };
         match self.ask(|answer| Request::Commit { transaction, answer }).await {
             Asked::Answered(answer) => answer,
             Asked::Unknown => Err(CommitError::Unknown),
@@ -241,6 +268,8 @@ impl Store for Embedded {
 
 #[cfg(test)]
 mod tests {
+    use tidings_tasks_core::transaction::Expect;
+
     use super::disk::{Disk, Failure};
     use super::*;
 
@@ -277,6 +306,40 @@ mod tests {
         let second = store.commit(put("c")).await.unwrap();
         assert!(second > first);
         assert_eq!(watch.next().await.unwrap().events[0].key, key("c"));
+    }
+
+    #[tokio::test]
+    async fn a_small_transaction_after_a_small_one_is_committed_where_it_is_asked_for() {
+        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+        let (store, disk) = started(&folder);
+        let mut large = Transaction::default();
+        for number in 0..SMALL {
+            large.put(key(&format!("large-{number}")), b"1".to_vec());
+        }
+        large.expect(key("none"), Expect::Absent);
+        store.commit(large.clone()).await.unwrap();
+        assert_eq!(store.alone(put("a")), Err(put("a")), "the last one was large");
+        // In memory a commit is quick, but where the machine is busy just then.
+        let (before, alone) = loop {
+            let before = store.commit(put("a")).await.unwrap();
+            if let Ok(answer) = store.alone(put("b")) {
+                break (before, answer.unwrap());
+            }
+        };
+        let found = store.get(&[key("b")]).await.unwrap();
+        assert_eq!(found.records[0].as_ref().map(|record| record.revision), Some(alone));
+        let seen = store.watch(b"", before).await.unwrap().next().await.unwrap().events;
+        assert_eq!(seen.last().map(|event| (&event.key, event.revision)), Some((&key("b"), alone)));
+        assert_eq!(store.alone(large.clone()), Err(large), "it is not small");
+        let waiting = store.room.clone().acquire_owned().await;
+        assert_eq!(store.alone(put("c")), Err(put("c")), "another one waits");
+        drop(waiting);
+        let busy = store.writer.lock().unwrap();
+        assert_eq!(store.alone(put("c")), Err(put("c")), "another one is written");
+        drop(busy);
+        disk.fail(Failure::Space("no space left".into()));
+        assert!(matches!(store.commit(put("b")).await, Err(CommitError::Full(_))));
+        assert_eq!(store.alone(put("c")), Err(put("c")), "whether there is space is to be seen");
     }
 
     #[tokio::test]

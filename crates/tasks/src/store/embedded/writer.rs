@@ -1,10 +1,9 @@
-//! The thread that writes.
+//! The writer: one at a time has it, its thread with what has come together ([`super::queue`]), or
+//! who asks for something small when nothing else is under way ([`Writer::alone`]).
 //!
-//! It lives as long as anybody can ask it. What it answers is decided here and nowhere else: see
-//! [`Verdict`].
+//! What is answered is decided here and nowhere else: see [`Verdict`].
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,7 +11,7 @@ use redb::WriteTransaction;
 use rustix::fs::FallocateFlags;
 use tidings_tasks_core::ledger::SessionEnded;
 use tidings_tasks_core::transaction::{CommitError, Event, Revision, Session, Transaction, Write};
-use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
+use tokio::sync::watch;
 
 use super::disk::{Disk, Failure};
 use super::file::{self, Opened};
@@ -20,81 +19,25 @@ use super::history::Recent;
 use super::holder::{Holder, beside};
 use super::tables::{REVISION, RedbError, Tables};
 use super::view::{Access, Handle, View};
-use crate::store::SessionError;
 use crate::store::follow::CLOSED;
 use crate::store::lease::Leases;
-
-/// Transactions of one group, and bytes after which a group is closed. More would not be quicker
-/// (tasks.md: 64 to a sync 46,000 commits/s, 256 to a sync 69,000), and all wait for the last.
-const GROUP_TRANSACTIONS: usize = 512;
-const GROUP_BYTES: usize = 8 << 20;
-
-/// How long to wait for the next of those who were answered last and are likely to ask again.
-/// Without that those who come back a moment too late for a group make up the next, and so on: two
-/// groups, and two syncs, for what could be one. At most a part of what the last commit took is
-/// spent so.
-const GAP: Duration = Duration::from_micros(100);
-const SHARE_OF_COMMIT: u32 = 4;
-
-/// When to try again to end sessions for which there was no space.
-const RETRY: Duration = Duration::from_secs(1);
 
 /// Space that must be free before another attempt, after there was none: for each transaction and
 /// for anything at all, in bytes. A transaction of few keys changes a path of pages for each.
 const PAGES_BYTES: usize = 64 << 10;
 const LEAST_BYTES: usize = 1 << 20;
 
-type Answer = Result<Revision, CommitError>;
+/// The conditions and writes of a small transaction: those of one task that is submitted, done or
+/// forgotten are five to seven.
+pub(super) const SMALL: usize = 8;
 
-/// What the writer is asked for.
-pub(super) enum Request {
-    /// To commit.
-    Commit { transaction: Transaction, answer: oneshot::Sender<Answer> },
-    /// To delete the keys of the sessions that have ended.
-    End(oneshot::Sender<Result<(), SessionError>>),
-    /// To look at the leases and at the file.
-    Look(oneshot::Sender<()>),
-}
+/// A commit that takes longer is better left to the thread: to wake it takes a small part of that.
+const QUICK: Duration = Duration::from_millis(2);
 
-/// A request, and its place in the queue.
-pub(super) type Queued = (Request, OwnedSemaphorePermit);
-
-/// What is done with one sync.
-#[derive(Default)]
-struct Group {
-    transactions: Vec<Transaction>,
-    answers: Vec<oneshot::Sender<Answer>>,
-    bytes: usize,
-    closes: Vec<oneshot::Sender<Result<(), SessionError>>>,
-    looks: Vec<oneshot::Sender<()>>,
-    /// Sessions that have ended.
-    ending: Vec<Session>,
-}
-
-impl Group {
-    fn add(&mut self, (request, _): Queued) {
-        match request {
-            Request::Commit { transaction, answer } => {
-                self.bytes += transaction.bytes();
-                self.transactions.push(transaction);
-                self.answers.push(answer);
-            }
-            Request::End(answer) => self.closes.push(answer),
-            Request::Look(answer) => self.looks.push(answer),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.answers.is_empty() && self.closes.is_empty() && self.looks.is_empty()
-    }
-
-    fn has_room(&self) -> bool {
-        self.transactions.len() < GROUP_TRANSACTIONS && self.bytes < GROUP_BYTES
-    }
-}
+pub(super) type Answer = Result<Revision, CommitError>;
 
 /// What a group would change.
-struct Prepared {
+pub(super) struct Prepared {
     revision: Revision,
     events: Vec<Event>,
     answers: Vec<Answer>,
@@ -107,7 +50,7 @@ impl Prepared {
 }
 
 /// What became of a group.
-enum Verdict {
+pub(super) enum Verdict {
     /// All of it is on the disk.
     Committed(Prepared),
     /// Nothing of it, and nothing will be.
@@ -117,7 +60,6 @@ enum Verdict {
 }
 
 pub(super) struct Writer {
-    requests: Receiver<Queued>,
     access: watch::Sender<Access>,
     holder: Arc<Holder>,
     path: PathBuf,
@@ -126,12 +68,9 @@ pub(super) struct Writer {
     revision: Revision,
     /// Why the last commit found no space.
     full: Option<String>,
-    /// What came in before the last answers were given.
-    next: Group,
-    /// How many transactions the next group may have if all who were answered ask again.
-    expected: usize,
-    /// How long the last commit took.
+    /// How long the last commit took, and whether it was that of a small transaction, and quick.
     lasted: Duration,
+    is_calm: bool,
     news: watch::Sender<Revision>,
     recent: Arc<Recent>,
     leases: Arc<Mutex<Leases>>,
@@ -143,7 +82,6 @@ impl Writer {
         opened: Opened,
         holder: Holder,
         path: &Path,
-        requests: Receiver<Queued>,
         news: watch::Sender<Revision>,
         recent: Arc<Recent>,
         leases: Arc<Mutex<Leases>>,
@@ -153,16 +91,14 @@ impl Writer {
         let handle = Handle { database, holder: holder.clone() };
         let (access, readers) = watch::channel(Access::Open(handle.into()));
         let writer = Self {
-            requests,
             access,
             holder,
             path: path.to_owned(),
             disk,
             revision,
             full: None,
-            next: Group::default(),
-            expected: 0,
             lasted: Duration::ZERO,
+            is_calm: false,
             news,
             recent,
             leases,
@@ -170,81 +106,56 @@ impl Writer {
         (writer, readers)
     }
 
-    /// Writes until nobody can ask any more.
-    pub(super) fn run(mut self) {
-        while let Some(mut group) = self.gather() {
-            if self.is_open() && self.disk.failure().is_some() {
-                self.reopen(None); // a reader met it
-            }
-            for asker in group.looks.drain(..) {
-                let _ = asker.send(());
-            }
-            let transactions = std::mem::take(&mut group.transactions);
-            let (begin, count) = (Instant::now(), transactions.len());
-            let verdict = if transactions.is_empty() && group.ending.is_empty() {
-                Verdict::Committed(Prepared::nothing(self.revision))
-            } else {
-                self.commit(transactions, &group.ending, group.bytes)
-            };
-            self.lasted = begin.elapsed();
-            let mut next = Group::default();
-            self.drain(&mut next);
-            // One alone is not waited for: it would wait for itself.
-            self.expected = if count > 1 { count + next.transactions.len() } else { 0 };
-            self.next = next;
-            self.answer(verdict, group);
-        }
-        self.access.send_replace(Access::Closed(CLOSED.into()));
-    }
-
-    /// Waits for something to do, and takes all there is; `None` once nobody can ask.
-    fn gather(&mut self) -> Option<Group> {
-        let mut group = std::mem::take(&mut self.next);
-        if group.is_empty() {
-            self.wait(&mut group)?;
-        }
-        self.drain(&mut group);
-        let until = Instant::now() + self.lasted / SHARE_OF_COMMIT;
-        while group.transactions.len() < self.expected && group.has_room() {
-            let left = until.saturating_duration_since(Instant::now()).min(GAP);
-            let Ok(request) = self.requests.recv_timeout(left) else { break };
-            group.add(request);
+    /// Looks at the leases and at the file. The sessions whose keys are to be deleted.
+    pub(super) fn look(&mut self) -> Vec<Session> {
+        if self.is_open() && self.disk.failure().is_some() {
+            self.reopen(None); // a reader met it
         }
         let mut leases = self.leases();
         leases.expire(Instant::now());
-        group.ending = leases.ending();
+        let ending = leases.ending();
         // A commit may be held up, and with it the next look.
         leases.plan();
-        drop(leases);
-        Some(group)
+        ending
     }
 
-    /// Takes what is there.
-    fn drain(&self, group: &mut Group) {
-        while group.has_room() {
-            let Ok(request) = self.requests.try_recv() else { return };
-            group.add(request);
-        }
+    /// Commits what a group asks for, if it is anything.
+    pub(super) fn write(&mut self, asked: Vec<Transaction>, ending: &[Session]) -> Verdict {
+        let is_small = asked.len() == 1 && asked[0].operations() <= SMALL && ending.is_empty();
+        let begin = Instant::now();
+        let verdict = if asked.is_empty() && ending.is_empty() {
+            Verdict::Committed(Prepared::nothing(self.revision))
+        } else {
+            self.commit(asked, ending)
+        };
+        self.lasted = begin.elapsed();
+        self.is_calm = is_small && self.lasted < QUICK;
+        verdict
     }
 
-    /// Waits for a request, or until there are sessions to end; `None` once nobody can ask.
-    fn wait(&self, group: &mut Group) -> Option<()> {
-        let (planned, unfinished) = {
-            let mut leases = self.leases();
-            (leases.plan(), !leases.ending().is_empty())
-        };
-        let now = Instant::now();
-        let retry = unfinished.then(|| now + RETRY);
-        let first = match planned.into_iter().chain(retry).min() {
-            None => self.requests.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(at) => self.requests.recv_timeout(at.saturating_duration_since(now)),
-        };
-        match first {
-            Ok(request) => group.add(request),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return None,
+    /// How long the last commit took.
+    pub(super) fn lasted(&self) -> Duration {
+        self.lasted
+    }
+
+    /// Commits a small transaction in the thread of who asks: to wake the thread, and to be woken
+    /// by it, may take longer than the commit. Gives it back if the last one was not small and
+    /// quick, or anything else is to be done: then it is better queued.
+    pub(super) fn alone(&mut self, transaction: Transaction) -> Result<Answer, Transaction> {
+        let is_fine = self.is_open() && self.disk.failure().is_none() && self.full.is_none();
+        if !self.is_calm || !is_fine || !self.leases().ending().is_empty() {
+            return Err(transaction);
         }
-        Some(())
+        let verdict = self.write(vec![transaction], &[]);
+        Ok(self.settle(verdict, &[]).and_then(|answers| {
+            let only = answers.into_iter().next();
+            only.unwrap_or_else(|| unreachable!("each transaction has an answer"))
+        }))
+    }
+
+    /// Nobody can ask any more.
+    pub(super) fn end(&self) {
+        self.access.send_replace(Access::Closed(CLOSED.into()));
     }
 
     fn leases(&self) -> MutexGuard<'_, Leases> {
@@ -252,7 +163,8 @@ impl Writer {
     }
 
     /// Commits what a group asks for.
-    fn commit(&mut self, asked: Vec<Transaction>, ending: &[Session], bytes: usize) -> Verdict {
+    fn commit(&mut self, asked: Vec<Transaction>, ending: &[Session]) -> Verdict {
+        let bytes: usize = asked.iter().map(Transaction::bytes).sum();
         let needed = LEAST_BYTES + PAGES_BYTES * (asked.len() + ending.len()) + 2 * bytes;
         let handle = match self.handle(needed) {
             Ok(handle) => handle,
@@ -417,31 +329,24 @@ impl Writer {
         self.news = watch::Sender::new(self.revision);
     }
 
-    /// Lets all know.
-    fn answer(&mut self, verdict: Verdict, group: Group) {
-        let error = match verdict {
-            Verdict::Committed(prepared) => {
-                self.revision = prepared.revision;
-                self.recent.extend(prepared.events, prepared.revision);
-                self.leases().ended(&group.ending);
-                self.news.send_if_modified(|revision| {
-                    std::mem::replace(revision, prepared.revision) != prepared.revision
-                });
-                for (asker, answer) in group.answers.into_iter().zip(prepared.answers) {
-                    let _ = asker.send(answer);
-                }
-                group.closes.into_iter().for_each(|asker| drop(asker.send(Ok(()))));
-                return;
-            }
-            Verdict::Nothing(error) => error,
-            Verdict::Unknown => CommitError::Unknown,
+    /// Lets watchers know what was committed. The answers, or the one for all.
+    pub(super) fn settle(
+        &mut self,
+        verdict: Verdict,
+        ending: &[Session],
+    ) -> Result<Vec<Answer>, CommitError> {
+        let prepared = match verdict {
+            Verdict::Committed(prepared) => prepared,
+            Verdict::Nothing(error) => return Err(error),
+            Verdict::Unknown => return Err(CommitError::Unknown),
         };
-        for asker in group.answers {
-            let _ = asker.send(Err(error.clone()));
-        }
-        for asker in group.closes {
-            let _ = asker.send(Err(SessionError::Lost(error.to_string())));
-        }
+        self.revision = prepared.revision;
+        self.recent.extend(prepared.events, prepared.revision);
+        self.leases().ended(ending);
+        self.news.send_if_modified(|revision| {
+            std::mem::replace(revision, prepared.revision) != prepared.revision
+        });
+        Ok(prepared.answers)
     }
 }
 
