@@ -51,6 +51,8 @@ package() {
     cp -r python/tidings "$1/tidings/"
     install -m 755 "$TARGET/extension/libtidings_tasks_native.so" \
         "$1/tidings/tidings/tasks/_native.abi3.so"
+    # As pip does: each process would read the sources otherwise.
+    python3 -m compileall -q "$1/tidings"
 }
 
 # A measuring program of studies/Cargo.toml, into $FRESH.  usage: bench NAME [ARGUMENT...]

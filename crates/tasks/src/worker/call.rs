@@ -182,8 +182,8 @@ async fn start(shared: &Shared, argv: &[String], slot: Option<u32>) -> io::Resul
 
 /// Starts the process that is to replace the next one that is lost, if one is due and there is
 /// memory for it.
-pub(super) async fn prepare(shared: &Shared, runtime: &str) {
-    if !shared.spares.is_due(runtime, Instant::now()) {
+pub(super) async fn prepare(shared: &Shared, runtime: &str, is_idle: bool) {
+    if !shared.spares.is_due(runtime, Instant::now(), is_idle) {
         return;
     }
     // Where that is not known, the host has no /proc, and is none of those that run short.

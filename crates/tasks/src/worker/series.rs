@@ -119,7 +119,11 @@ pub(super) async fn run(shared: &Shared, runtimes: &mut Runtimes, mut first: Cal
     let conducted = calls.conduct().await;
     calls.sate(Sated::default());
     match conducted {
-        Ok(()) => drop(runtimes.insert(calls.runtime, calls.kept)),
+        Ok(()) => {
+            let runtime = calls.runtime.clone();
+            runtimes.insert(calls.runtime, calls.kept);
+            call::prepare(shared, &runtime, true).await;
+        }
         Err(lost) => calls.lost(lost).await,
     }
 }
@@ -342,7 +346,7 @@ impl Calls<'_> {
         if let Some(next) = self.ahead.pop_front() {
             self.begins(next);
         }
-        call::prepare(self.shared, &self.runtime).await;
+        call::prepare(self.shared, &self.runtime, false).await;
         self.rest();
         Ok(())
     }

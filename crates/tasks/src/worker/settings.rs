@@ -11,8 +11,8 @@ use tidings_tasks_core::retry::Cause;
 use crate::blobs::Blobs;
 use crate::work::Report;
 
-/// The usual [`Settings::spare_after`]: programs that compute for less never pay for a process that
-/// waits.
+/// The usual [`Settings::spare_after`]: programs that compute for half of it never pay for a process
+/// that waits.
 pub const SPARE_AFTER: Duration = Duration::from_secs(2);
 
 /// What a worker is and has.
@@ -41,7 +41,8 @@ pub struct Settings {
     /// How long [`drain`](super::Worker::drain) waits for what is running.
     pub drain: Duration,
     /// How long after the first process of a runtime one more is started, which replaces the next
-    /// one that is lost, if the runtime can wait and there is memory. None: never.
+    /// one that is lost, if the runtime can wait and there is memory; half as long where a process
+    /// has got nothing to do. None: never.
     pub spare_after: Option<Duration>,
 }
 

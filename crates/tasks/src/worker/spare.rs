@@ -60,11 +60,13 @@ impl Spares {
         self.places().entry(runtime.to_owned()).or_insert(Place::Empty(at));
     }
 
-    /// Whether one is to be started now. Whoever is told so puts it, or that there is none.
-    pub(super) fn is_due(&self, runtime: &str, now: Instant) -> bool {
+    /// Whether one is to be started now: earlier where a process has just got nothing to do, so
+    /// that its start is in nobody's way. Whoever is told so puts it, or that there is none.
+    pub(super) fn is_due(&self, runtime: &str, now: Instant, is_idle: bool) -> bool {
+        let soon = if is_idle { now + self.after.unwrap_or_default() / 2 } else { now };
         match self.places().get_mut(runtime) {
             Some(place @ Place::Empty(_)) => {
-                let is_due = matches!(place, Place::Empty(at) if *at <= now);
+                let is_due = matches!(place, Place::Empty(at) if *at <= soon);
                 if is_due {
                     *place = Place::Starting;
                 }
@@ -117,12 +119,13 @@ mod tests {
     fn one_is_due_a_while_after_a_process_that_can_wait() {
         let (now, after) = (Instant::now(), Duration::from_secs(2));
         let spares = Spares::new(Some(after));
-        assert!(!spares.is_due("python", now + 2 * after), "none has said that it can wait");
+        assert!(!spares.is_due("python", now + 2 * after, true), "none has said that it can wait");
         spares.can_wait("python", now);
         spares.can_wait("python", now + after);
-        assert!(!spares.is_due("python", now));
-        assert!(spares.is_due("python", now + after));
-        assert!(!spares.is_due("python", now + after), "somebody starts it");
+        assert!(!spares.is_due("python", now, true));
+        assert!(!spares.is_due("python", now + after / 2, false));
+        assert!(spares.is_due("python", now + after / 2, true));
+        assert!(!spares.is_due("python", now + after, false), "somebody starts it");
         assert!(spares.take("python", 0, now).is_none());
     }
 
@@ -131,16 +134,16 @@ mod tests {
         let now = Instant::now();
         let spares = Spares::new(Some(Duration::ZERO));
         spares.can_wait("python", now);
-        assert!(spares.is_due("python", now));
+        assert!(spares.is_due("python", now, false));
         spares.put("python", None, now);
-        assert!(!spares.is_due("python", now + AGAIN / 2));
-        assert!(spares.is_due("python", now + AGAIN));
+        assert!(!spares.is_due("python", now + AGAIN / 2, true));
+        assert!(spares.is_due("python", now + AGAIN, false));
     }
 
     #[test]
     fn without_a_time_there_is_none() {
         let (now, spares) = (Instant::now(), Spares::new(None));
         spares.can_wait("python", now);
-        assert!(!spares.is_due("python", now + Duration::from_secs(3_600)));
+        assert!(!spares.is_due("python", now + Duration::from_secs(3_600), true));
     }
 }
