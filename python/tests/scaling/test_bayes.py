@@ -213,3 +213,17 @@ def test_intervals_begin_at_the_median_and_widen_with_their_level(text: str) -> 
         assert wider_low < low
         assert wider_high > high
         low, high = wider_low, wider_high
+
+
+@pytest.mark.parametrize("text", ["n^-2", "n^(-2/3)", "n^0.75", "n^2 log n"])
+@pytest.mark.parametrize("constant", [0.05, 0.3, 5.0])
+def test_values_without_noise_are_forecast_to_their_rounding(text: str, constant: float) -> None:
+    """The peak is narrower there than the steps by which it is looked for."""
+    term = Expectation.parse(text).term
+    logs = term.log_value(np.append(SIZES, 64 * SIZES[-1]))
+    values = constant + np.exp(logs - logs[len(SIZES) - 1 if term < Term() else len(SIZES) // 2])
+    model = fit(np.repeat(values[:-1, None], 4, axis=1))
+    assert model.growth == term
+    low, high = model.interval(float(64 * SIZES[-1]))
+    assert low < values[-1] < high
+    assert high < low * 1.0001

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+from collections import defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,9 +18,11 @@ from tidings.scaling.checking import check
 from tidings.scaling.measurement import Measurement, Row
 from tidings.scaling.readers import read
 from tidings.scaling.specification import Specification
+from tidings.scaling.stated_run import StatedRun
 
 pytestmark = pytest.mark.foreign
 ROOT = Path(__file__).parents[3]
+SMALL = (128, 256, 512, 1024, 2048, 4096)
 
 
 def counted(
@@ -26,8 +30,16 @@ def counted(
 ) -> tuple[Specification, list[Measurement]]:
     """Make the counts of a specification's runs, below a folder; with a seeded fault or none."""
     made = [replace(stated, command=stated.command + fault) for stated in specification.runs]
+    by_output = defaultdict(list)
     for stated in made:
-        runs.make(stated, folder, io.StringIO())
+        by_output[stated.output].append(stated)
+
+    def make(listed: list[StatedRun]) -> None:
+        for stated in listed:
+            runs.make(stated, folder, io.StringIO())
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(make, by_output.values()))
     names = {stated.function for stated in made}
     kept = tuple(one for one in specification.expectations if one.function in names)
     outputs = sorted({folder / stated.output for stated in made})
@@ -88,14 +100,22 @@ def only(specification: Specification, is_stealing: bool) -> Specification:
     return replace(specification, runs=kept)
 
 
-def test_correct_code_never_alarms_in_a_thousand_noisy_suites(
+def test_correct_code_never_alarms_in_hundreds_of_noisy_suites(
     specification: Specification, tmp_path: Path
 ) -> None:
-    counts = counted(only(specification, is_stealing=False), tmp_path)
+    """Of 300 suites without an alarm, fewer than 1 % have one: that is the rate that is stated.
+
+    There are half the nodes of the specification: callgrind takes most of the time.
+    """
+    small = tuple(
+        replace(stated, sizes=SMALL) if "nodes" in stated.function else stated
+        for stated in only(specification, is_stealing=False).runs
+    )
+    counts = counted(replace(specification, runs=small), tmp_path)
     assert check(*counts, record=False).outcomes() == ["holds"] * 5
     alarms = [
         seed
-        for seed, noisy in enumerate(suites(counts[1], 1000))
+        for seed, noisy in enumerate(suites(counts[1], 300))
         if check(counts[0], noisy, record=False).exit_code() != 0
     ]
     assert alarms == []

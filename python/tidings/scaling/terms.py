@@ -16,7 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import total_ordering
+from functools import cached_property, total_ordering
 from typing import Union
 
 import numpy as np
@@ -66,6 +66,14 @@ class Term:
     def of(cls, power: Exponent = 0, logs: Exponent = 0, rate: Exponent = 0) -> Term:
         """Make a term of any numbers."""
         return cls(exponent(power), exponent(logs), exponent(rate))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """The hash, kept: that of fractions takes some microseconds."""
+        return hash(self.order)
 
     @property
     def order(self) -> tuple[Fraction, Fraction, Fraction]:

@@ -61,6 +61,9 @@ LARGEST_RESIDUAL = 0.25
 _OWN_SDS = 3.0
 """Scatter between sizes of up to so many times that of repetitions is no misfit."""
 
+_NEGLIGIBLE = 1e-9
+"""A growth this improbable is at no end of what is credible."""
+
 _CALIBRATION = {3: 14.0, 4: 14.0}
 _CALIBRATION_OF_MORE = 26.0
 _LARGEST_THRESHOLD = 0.3
@@ -190,7 +193,8 @@ def _named(steps: Steps) -> str:
 
 def credible(model: BayesModel, level: float = CREDIBLE) -> tuple[Term, Term]:
     """Return the slowest and fastest growth of the middle `level` of the posterior."""
-    ordered = sorted(model.posterior.by_term().items(), key=lambda pair: pair[0].order)
+    listed = [pair for pair in model.posterior.by_term().items() if pair[1] > _NEGLIGIBLE]
+    ordered = sorted(listed, key=lambda pair: pair[0].order)
     cumulated = np.cumsum([share for _, share in ordered])
     tail = (1 - level) / 2
     low = int(np.searchsorted(cumulated, tail))

@@ -37,6 +37,9 @@ _MARGIN = 6.0
 _PAIR_MARGIN = 2.2
 """A leading term beside a lower one must reach a tenth of it at some size, or it does not count."""
 _STEPS = 4
+_MORE_STEPS = 8
+_LONG = 0.2
+"""Steps that every row takes, and then those whose next one is longer than this part of a peak."""
 _SEARCH_STEPS = 4
 """Searches begin near their ends."""
 _CLIP = 300.0
@@ -244,17 +247,49 @@ class Problem:
         self, beside: Floats, factor: Floats, best: Floats, low: Floats, high: Floats
     ) -> Peak:
         """Improve u by Gauss–Newton steps; return where they end, and how wide the peak is."""
-        squares = power = levels = at = step = np.zeros(len(best))
-        for _ in range(_STEPS + 1):
-            at = _within(best + step, low, high)
-            grown = np.exp(at)[:, None] * factor
-            total = beside + grown
-            distance, squares, levels = self.residuals(np.log(total))
-            slope = self.centred(grown / total)
-            power = (slope * slope) @ self.weights + 1e-300
-            best, step = at, _within((slope * distance) @ self.weights / power, -1.5, 1.5)
-        width = 1.0 / np.sqrt(2 * self.noise.slope(squares) * power * self.count_weight + 1e-300)
-        return Peak(at, np.minimum(width, (high - low) / 10), squares, levels)
+        state = self._stepped(beside, factor, best, low, high)
+        for _ in range(_STEPS):
+            state = self._stepped(beside, factor, state[0] + state[1], low, high)
+        for _ in range(_MORE_STEPS):
+            moving = self._moving(state, low, high)
+            if not len(moving):
+                break
+            at, step = state[:2, moving]
+            state[:, moving] = self._stepped(
+                beside[moving], factor[moving], at + step, low[moving], high[moving]
+            )
+        at, _, squares, levels, power = state
+        return Peak(at, np.minimum(self._width(squares, power), (high - low) / 10), squares, levels)
+
+    def _stepped(
+        self, beside: Floats, factor: Floats, at: Floats, low: Floats, high: Floats
+    ) -> Floats:
+        """Return u within its range, the step from there, and R, ln A and the slope's square."""
+        at = _within(at, low, high)
+        grown = np.exp(at)[:, None] * factor
+        total = beside + grown
+        distance, squares, levels = self.residuals(np.log(total))
+        slope = self.centred(grown / total)
+        power = (slope * slope) @ self.weights + 1e-300
+        step = _within((slope * distance) @ self.weights / power, -1.5, 1.5)
+        return np.stack([at, step, squares, levels, power])
+
+    def _moving(self, state: Floats, low: Floats, high: Floats) -> NDArray[np.intp]:
+        """Return the rows whose next step is long beside the peak, if they are likely after it.
+
+        That is so where values are nearly exact: the peak is narrower than the steps before it.
+        """
+        at, step, squares, _, power = state
+        step = _within(at + step, low, high) - at
+        after = np.maximum(squares - step * step * power * self.count_weight, 0.0)
+        height = self.noise.log_likelihood(after)
+        likely = height > height.max() - _HOPELESS
+        return np.flatnonzero(likely & (np.abs(step) > _LONG * self._width(squares, power)))
+
+    def _width(self, squares: Floats, power: Floats) -> Floats:
+        """Return the standard deviation of u by the curvature of the likelihood."""
+        sharpness = 2 * self.noise.slope(squares) * power * self.count_weight
+        return np.asarray(1.0 / np.sqrt(sharpness + 1e-300))
 
     def search(
         self, rows: Rows, slope_of: Floats, free: NDArray[np.bool_], u: Floats, q: Floats

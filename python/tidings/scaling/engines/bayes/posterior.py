@@ -124,7 +124,8 @@ class Posterior:
         terms, _, mass = self._by_place
         for term, share in zip(terms, mass.tolist()):
             summed[term] = summed.get(term, 0.0) + share
-        return dict(sorted(summed.items(), key=lambda pair: (-pair[1], pair[0].order)))
+        # Terms ascend already, so that equal shares stay in the order of growth.
+        return dict(sorted(summed.items(), key=lambda pair: -pair[1]))
 
     @cached_property
     def growth(self) -> Term:
