@@ -51,7 +51,6 @@ int main(void)
     pthread_t thread;
     pthread_attr_t attributes;
     double best_ns = 1e12;
-    /* Before it starts: in real time it would never come to leave this thread's processor. */
     pthread_attr_init(&attributes);
     if (pthread_attr_setaffinity_np(&attributes, sizeof there, &there) != 0
         || sched_setaffinity(0, sizeof here, &here) != 0

@@ -2,8 +2,8 @@
 
 A hypervisor moves the processors of a guest, and its latencies change by a factor of five then. So
 before and after each run the gauge measures how far the processors are apart, and a block of runs
-counts only if it says the same all the time. A block counts neither if other processes had more
-than a quarter of the processors' time, as with the lab.
+counts only if it says the same all the time. A block counts neither if other processes of normal
+priority had more than a quarter of the processors' time.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from peer_programs import (
-    FIFO,
     IMB_REPETITIONS,
     IMB_WINDOWS,
-    STREAM,
     Programs,
     Reading,
     allreduce_s,
@@ -35,7 +33,7 @@ from peer_programs import (
 STEADY = 1.25
 """Gauges of a block that differ by more than this factor: the processors were moved."""
 OTHERS = 0.25
-"""The share of the processors' time that other processes may have had."""
+"""The share of the processors' time that others of normal priority may have had."""
 REDUCTION = ("--test", "collectives", "--operations", "allreduce")
 
 Readings = dict[tuple[str, str], Reading]
@@ -80,9 +78,6 @@ def point_to_point(programs: Programs, mpi: str) -> dict[str, Run]:
         "ours": ours,
         "NetPIPE": lambda: {("latency", "NetPIPE"): programs.netpipe(mpi)},
         "NetPIPE -s": lambda: {("bandwidth", "NetPIPE -s"): programs.netpipe(mpi, "-s")},
-        "short": lambda: {
-            ("bandwidth", "NetPIPE -s, short"): programs.netpipe(mpi, "-s", repeats=STREAM)
-        },
     }
     if mpi == "MPICH":
         runs["PingPong"] = imb("latency", "PingPong", ping_pong_s)
@@ -116,10 +111,13 @@ def reductions(programs: Programs) -> dict[str, Run]:
 
 
 def busy_s() -> float:
-    """Return the seconds for which processors were busy so far, of all processes."""
+    """Return the seconds for which processors were busy so far, but for processes of low priority.
+
+    Those have what is left over, and what they have disturbs nobody.
+    """
     first, *_ = Path("/proc/stat").read_text(encoding="utf-8").splitlines()
-    user, nice, system, _, _, irq, soft, *_ = map(int, first.split()[1:])
-    return (user + nice + system + irq + soft) / os.sysconf("SC_CLK_TCK")
+    user, _, system, _, _, irq, soft, *_ = map(int, first.split()[1:])
+    return (user + system + irq + soft) / os.sysconf("SC_CLK_TCK")
 
 
 def own_s() -> float:
@@ -130,8 +128,7 @@ def own_s() -> float:
 
 def gauged_ns(gauge: Path) -> float:
     """Return how far the processors are apart now."""
-    command = [*FIFO, str(gauge)]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return float(subprocess.run([str(gauge)], check=True, capture_output=True, text=True).stdout)
 
 
 def block(name: str, runs: Mapping[str, Run], gauge: Path, draws: random.Random) -> Block:

@@ -90,7 +90,7 @@ def block(gauges: list[float], others: float = 0.0) -> Block:
 
 
 def test_what_does_not_count_is_counted_by_its_reason() -> None:
-    """Moved, busy, and elsewhere than most."""
+    """Moved meanwhile, busy, and elsewhere than most."""
     made = [block([80, 81]), block([80, 82]), block([80, 370]), block([80, 80], 0.5)]
     kept, line = counted("MPICH", [*made, block([370, 371])])
     assert kept == made[:2]
