@@ -15,7 +15,7 @@ from peer_programs import Places, Programs, RunError
 from peer_session import Block, blocks, near
 from peer_statistics import paired
 
-ESTIMATES = [f"{of}{end}" for of in ("ours", "peer", "ratio") for end in ("", "_low", "_high")]
+ESTIMATES = [f"{of}{end}" for of in ("ours", "theirs", "ratio") for end in ("", "_low", "_high")]
 PEERS = ["mpi", "quantity", "peer", "how", "bytes", "rounds", *ESTIMATES, "agrees"]
 """Times are in seconds."""
 ROUNDS = ["block", "rounds", "moved", "busy", "elsewhere", "kept", "gauge_ns"]

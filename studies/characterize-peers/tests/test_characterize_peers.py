@@ -8,7 +8,7 @@ import pytest
 from peer_programs import RunError, allreduce_s, of_calls, of_imb, of_netpipe, of_rows, ping_pong_s
 from peer_session import Block
 from peer_statistics import INSIDE, NO, WITHIN, Estimate, agreement, interquartile_mean, paired
-from peers import compared, counted
+from peers import PEERS, compared, counted
 
 IMB = """\
 # List of Benchmarks to run:
@@ -98,7 +98,9 @@ def test_what_does_not_count_is_counted_by_its_reason() -> None:
 
 
 def test_a_size_that_one_lacks_has_its_line() -> None:
-    """It is said, and not left out."""
+    """It is said, and not left out; no two columns have one name."""
+    assert len(set(PEERS)) == len(PEERS)
     lines = list(compared("MPICH", [block([80, 80]), block([80, 80])]))
+    assert {len(line) for line in lines} == {len(PEERS)}
     assert [line[4:6] + line[-1:] for line in lines] == [[0, 0, "peer lacks it"], [4, 2, WITHIN]]
     assert list(compared("MPICH", [])) == []
