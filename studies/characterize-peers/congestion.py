@@ -18,7 +18,7 @@ ESTIMATES = [f"{of}{end}" for of in ("ours", "canary") for end in ("", "_low", "
 COLUMNS = ["case", "ours_is", "bytes", "rounds", *ESTIMATES]
 FLOWS = ("P0-P3", "P1-P2", "P0-P2", "P1-P3")
 BESIDE = dict(zip(FLOWS, ("P1-P2", "P0-P3", "P1-P3", "P0-P2"), strict=True))
-ROUNDS = 6
+ROUNDS = 4
 
 
 class Point(NamedTuple):
@@ -113,7 +113,7 @@ def main() -> int:
         text = (STUDY / "congestion.toml").read_text(encoding="utf-8")
         text = text.replace("../../target", str(given.target))
         file = given.scratch / "congestion.toml"
-        file.write_text(text.replace("rounds = 6", f"rounds = {given.rounds}"), encoding="utf-8")
+        file.write_text(text.replace("rounds = 4", f"rounds = {given.rounds}"), encoding="utf-8")
         kept = given.scratch / "congestion"
         series = [str(given.tidings), "lab", "series", str(file), "--output", str(kept)]
         subprocess.run(series, check=True, stdout=subprocess.DEVNULL)
