@@ -19,7 +19,7 @@ ESTIMATES = [f"{of}{end}" for of in ("ours", "theirs", "ratio") for end in ("", 
 PEERS = ["mpi", "quantity", "peer", "how", "bytes", "rounds", *ESTIMATES, "agrees"]
 """Times are in seconds."""
 ROUNDS = ["block", "rounds", "moved", "busy", "elsewhere", "kept", "gauge_ns"]
-SECONDS, SEED = 300.0, 21
+SECONDS, SEED = 420.0, 21
 COMPARED = (
     ("latency", "IMB PingPong", "as reported", "ours", "PingPong"),
     ("latency", "NetPIPE", "as reported", "ours", "NetPIPE"),

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import json
+import random
+from pathlib import Path
 
 import pytest
-from peer_programs import RunError, allreduce_s, of_calls, of_imb, of_netpipe, of_rows, ping_pong_s
-from peer_session import Block
+from peer_programs import (
+    RunError,
+    SlowError,
+    allreduce_s,
+    of_calls,
+    of_imb,
+    of_netpipe,
+    of_rows,
+    ping_pong_s,
+)
+from peer_session import Block, Readings
+from peer_session import block as made_block
 from peer_statistics import INSIDE, NO, WITHIN, Estimate, agreement, interquartile_mean, paired
 from peers import PEERS, compared, counted
 
@@ -95,6 +107,19 @@ def test_what_does_not_count_is_counted_by_its_reason() -> None:
     kept, line = counted("MPICH", [*made, block([370, 371])])
     assert kept == made[:2]
     assert line == ["MPICH", 5, 1, 1, 1, 2, "81"]
+
+
+def test_a_run_that_takes_too_long_makes_its_block_a_busy_one(tmp_path: Path) -> None:
+    """It does not end the session."""
+    gauge = tmp_path / "gauge"
+    gauge.write_text("#!/bin/sh\necho 80.5\n", encoding="utf-8")
+    gauge.chmod(0o755)
+
+    def slow() -> Readings:
+        raise SlowError
+
+    found = made_block("MPICH", {"ours": slow}, gauge, random.Random(1))
+    assert (found.fault(), found.readings, found.gauges_ns) == ("busy", {}, [80.5])
 
 
 def test_a_size_that_one_lacks_has_its_line() -> None:
