@@ -100,7 +100,7 @@ static void round_trip(Rank *rank, int from, int to, int bytes)
         MPI_Send(rank->in, bytes, MPI_BYTE, partner, TAG, rank->own);
 }
 
-/* All but one send it a message; its answer says whether that was the last one. That one decides. */
+/* All but one send it a message; its answer says whether that was the last one: it decides. */
 static bool incast(Rank *rank, int to, int bytes, bool last)
 {
     MPI_Request requests[MOST_NODES];
