@@ -6,8 +6,6 @@
 
 #include "rows.h"
 
-#define LINE 64
-
 static char expected(size_t at)
 {
     return (char)(at * 131 + 7);
@@ -19,7 +17,6 @@ void buffers_open(Buffers *buffers, size_t bytes, size_t total, bool filled)
     *buffers = (Buffers){ .bytes = bytes, .stride = stride };
     buffers->slots = total / stride > 1 ? total / stride : 1;
     buffers->memory = room_for(buffers->slots * stride);
-    memset(buffers->memory, 0, buffers->slots * stride); /* pages are there before they are used */
     for (size_t slot = 0; filled && slot < buffers->slots; slot++)
         for (size_t at = 0; at < bytes; at++)
             buffers->memory[slot * stride + at] = expected(at);

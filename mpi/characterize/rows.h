@@ -29,7 +29,10 @@ void row_names(Rows *rows, const char *key, const char *const *names, long count
 /* Prints the rows of all ranks, in the order of ranks, on rank 0. Collective. */
 void rows_print(Rows *rows, MPI_Comm comm);
 
-/* Memory that is there, or the job is aborted with a message. */
+/* The bytes of a line of a cache. */
+#define LINE 64
+
+/* Memory that begins with a line and is there, all zero, or the job is aborted with a message. */
 void *room_for(size_t bytes);
 
 #endif
