@@ -120,9 +120,8 @@ pub(super) async fn run(shared: &Shared, runtimes: &mut Runtimes, mut first: Cal
     calls.sate(Sated::default());
     match conducted {
         Ok(()) => {
-            let runtime = calls.runtime.clone();
-            runtimes.insert(calls.runtime, calls.kept);
-            call::prepare(shared, &runtime, true).await;
+            runtimes.insert(calls.runtime.clone(), calls.kept);
+            call::prepare(shared, &calls.runtime, true).await;
         }
         Err(lost) => calls.lost(lost).await,
     }

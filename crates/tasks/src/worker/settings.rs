@@ -11,8 +11,8 @@ use tidings_tasks_core::retry::Cause;
 use crate::blobs::Blobs;
 use crate::work::Report;
 
-/// The usual [`Settings::spare_after`]: programs that compute for half of it never pay for a process
-/// that waits.
+/// The usual [`Settings::spare_after`]: programs that compute for half of it never pay for a
+/// process that waits.
 pub const SPARE_AFTER: Duration = Duration::from_secs(2);
 
 /// What a worker is and has.

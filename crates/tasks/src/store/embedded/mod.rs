@@ -2,11 +2,11 @@
 //!
 //! All writing is done by one *writer*, in a thread of its own. It takes the transactions that have
 //! come in meanwhile, checks the conditions of one after the other within one transaction of redb,
-//! and syncs once for all of them (*group commit*). Those whose conditions do not hold get their conflict; each of the others
-//! has a revision of its own, as if it had been alone. While the disk syncs, the next group comes
-//! together, so the more are under way the larger the groups. Readers read the last commit beside
-//! that, and wait for nobody; they run in their caller's thread, and read the file where a page is
-//! not in memory.
+//! and syncs once for all of them (*group commit*). Those whose conditions do not hold get their
+//! conflict; each of the others has a revision of its own, as if it had been alone. While the disk
+//! syncs, the next group comes together, so the more are under way the larger the groups. Readers
+//! read the last commit beside that, and wait for nobody; they run in their caller's thread, and
+//! read the file where a page is not in memory.
 //!
 //! A small transaction after another one that was small and quick, when nothing waits, is not worth
 //! two changes of threads: it is committed in the thread of who asks, which waits for the disk
