@@ -145,7 +145,7 @@ mod tests {
         let bytes = minicbor::to_vec(&name).unwrap();
         assert_eq!(bytes, minicbor::to_vec("render").unwrap());
         assert_eq!(minicbor::decode::<Name>(&bytes).unwrap(), name);
-        assert!(std::ptr::eq(&*name, &*name.clone()));
+        assert!(Arc::ptr_eq(&name.0, &name.clone().0));
         assert_eq!((format!("{name:>8}"), name == "render"), ("  render".to_owned(), true));
     }
 }
