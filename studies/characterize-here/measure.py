@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from drawing.manifest import ManifestError, Table, first_line
+from drawing.manifest import Table, exit_code, first_line
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDY = Path(__file__).resolve().parent
@@ -124,28 +124,30 @@ def mappings(bench: Bench) -> Iterator[list[object]]:
         ]
 
 
+def measure(given: argparse.Namespace) -> None:
+    """Make a table."""
+    bench = Bench(given)
+    command = f"studies/characterize-here/run {given.part}"
+    table = Table(given.output / f"{given.part}.csv", command=command)
+    columns, lines = PARTS[given.part]
+    openmpi = {"openmpi": first_line(["mpirun.openmpi", "--version"])}
+    table.write_rows(columns, list(lines(bench)), added=openmpi)
+
+
+PARTS = {"links": (LINKS, links), "overlap": (OVERLAP, overlap), "mappings": (MAPPINGS, mappings)}
+
+
 def main() -> int:
     """Make the table that was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parts = {"links": LINKS, "overlap": OVERLAP, "mappings": MAPPINGS}
-    parser.add_argument("part", choices=parts)
+    parser.add_argument("part", choices=PARTS)
     parser.add_argument("--tidings", type=Path, required=True)
     parser.add_argument("--target", type=Path, required=True, help="cargo's folder, with mpi")
     parser.add_argument("--kept", type=Path, required=True, help="where runs are kept")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--rounds", type=int, help="instead of those of the series")
     given = parser.parse_args()
-    try:
-        bench = Bench(given)
-        command = f"studies/characterize-here/run {given.part}"
-        table = Table(given.output / f"{given.part}.csv", command=command)
-        lines = {"links": links, "overlap": overlap, "mappings": mappings}[given.part](bench)
-        openmpi = {"openmpi": first_line(["mpirun.openmpi", "--version"])}
-        table.write_rows(parts[given.part], list(lines), added=openmpi)
-    except (ManifestError, OSError, subprocess.CalledProcessError) as error:
-        print(f"measure: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return exit_code("measure", lambda: measure(given))
 
 
 if __name__ == "__main__":

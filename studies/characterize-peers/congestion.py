@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from drawing.manifest import ManifestError, Table, first_line
+from drawing.manifest import Table, exit_code, first_line
 from peer_statistics import Estimate, interquartile_mean, paired
 
 STUDY = Path(__file__).resolve().parent
@@ -97,8 +97,25 @@ def lines(rows: Iterable[Row]) -> Iterator[list[object]]:
         yield [*line, *(f"{value:.4g}" for value in both)]
 
 
-def main() -> int:
+def measure(given: argparse.Namespace) -> None:
     """Run the series, and write its table."""
+    command = "studies/characterize-peers/run congestion"
+    table = Table(given.output / "congestion.csv", command=command)
+    given.scratch.mkdir(parents=True, exist_ok=True)
+    text = (STUDY / "congestion.toml").read_text(encoding="utf-8")
+    text = text.replace("../../target", str(given.target))
+    file = given.scratch / "congestion.toml"
+    file.write_text(text.replace("rounds = 4", f"rounds = {given.rounds}"), encoding="utf-8")
+    kept = given.scratch / "congestion"
+    series = [str(given.tidings), "lab", "series", str(file), "--output", str(kept)]
+    subprocess.run(series, check=True, stdout=subprocess.DEVNULL)
+    rows = (kept / "rows.jsonl").read_text(encoding="utf-8").splitlines()
+    openmpi = {"openmpi": first_line(["mpirun.openmpi", "--version"])}
+    table.write_rows(COLUMNS, lines(map(json.loads, rows)), added=openmpi)
+
+
+def main() -> int:
+    """Make the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tidings", type=Path, required=True)
     parser.add_argument("--target", type=Path, required=True, help="cargo's folder, with mpi")
@@ -106,24 +123,7 @@ def main() -> int:
     parser.add_argument("--scratch", type=Path, required=True)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     given = parser.parse_args()
-    try:
-        command = "studies/characterize-peers/run congestion"
-        table = Table(given.output / "congestion.csv", command=command)
-        given.scratch.mkdir(parents=True, exist_ok=True)
-        text = (STUDY / "congestion.toml").read_text(encoding="utf-8")
-        text = text.replace("../../target", str(given.target))
-        file = given.scratch / "congestion.toml"
-        file.write_text(text.replace("rounds = 4", f"rounds = {given.rounds}"), encoding="utf-8")
-        kept = given.scratch / "congestion"
-        series = [str(given.tidings), "lab", "series", str(file), "--output", str(kept)]
-        subprocess.run(series, check=True, stdout=subprocess.DEVNULL)
-        rows = (kept / "rows.jsonl").read_text(encoding="utf-8").splitlines()
-        openmpi = {"openmpi": first_line(["mpirun.openmpi", "--version"])}
-        table.write_rows(COLUMNS, lines(map(json.loads, rows)), added=openmpi)
-    except (ManifestError, OSError, subprocess.CalledProcessError) as error:
-        print(f"congestion: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return exit_code("congestion", lambda: measure(given))
 
 
 if __name__ == "__main__":

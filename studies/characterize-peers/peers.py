@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from drawing.manifest import ManifestError, Table, first_line
+from drawing.manifest import Table, exit_code, first_line
 from peer_programs import Places, Programs, RunError
 from peer_session import Block, blocks, near
 from peer_statistics import paired
@@ -106,12 +105,7 @@ def main() -> int:
     parser.add_argument("--imb-version", required=True)
     parser.add_argument("--seconds", type=float, default=SECONDS)
     given = parser.parse_args()
-    try:
-        measure_peers(given)
-    except (ManifestError, RunError, OSError, subprocess.SubprocessError) as error:
-        print(f"peers: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return exit_code("peers", lambda: measure_peers(given), RunError)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -40,6 +40,16 @@ Seed = int | Sequence[int] | None
 
 class ManifestError(Exception):
     """A table may not be written where it was to be. Nothing was written."""
+
+
+def exit_code(program: str, make: Callable[[], None], also: type[Exception] = ManifestError) -> int:
+    """Make tables; return the exit code of the program, which says in a line what it could not."""
+    try:
+        make()
+    except (ManifestError, OSError, subprocess.SubprocessError, also) as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def text_of(command: Sequence[str]) -> str:

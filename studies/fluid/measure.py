@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from drawing.manifest import ManifestError, Table, first_line
+from drawing.manifest import Table, exit_code, first_line
 
 ROOT = Path(__file__).resolve().parents[2]
 CORES = 4
@@ -213,15 +213,9 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=1024, help="SMPI's largest machine")
     parser.add_argument("--kept", type=Path, required=True)
     given = parser.parse_args()
-    try:
-        if given.table == "growth":
-            growth(given.tidings, given.kept, given.output)
-        else:
-            validation(given)
-    except (ManifestError, OSError, subprocess.CalledProcessError) as error:
-        print(f"measure: {error}", file=sys.stderr)
-        return 1
-    return 0
+    if given.table == "growth":
+        return exit_code("measure", lambda: growth(given.tidings, given.kept, given.output))
+    return exit_code("measure", lambda: validation(given))
 
 
 if __name__ == "__main__":
