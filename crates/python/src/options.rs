@@ -20,8 +20,10 @@ pub(crate) const RUNTIME: &str = "python";
 #[pyo3(from_item_all)]
 struct Fields {
     name: String,
-    queue: String,
-    group: String,
+    #[pyo3(from_py_with = name)]
+    queue: Name,
+    #[pyo3(from_py_with = name)]
+    group: Name,
     priority: i16,
     delay_ms: u64,
     retries: u16,
@@ -39,8 +41,6 @@ struct Fields {
 #[pyclass(frozen)]
 pub(crate) struct Options {
     fields: Fields,
-    queue: Name,
-    group: Name,
     need: Need,
 }
 
@@ -62,9 +62,13 @@ impl Options {
         }
         let need = with_python(&fields.need);
         let need = need.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let (queue, group) = (fields.queue.as_str().into(), fields.group.as_str().into());
-        Ok(Self { fields, queue, group, need })
+        Ok(Self { fields, need })
     }
+}
+
+/// A name; its copies in the tasks of a function are one text.
+fn name(text: &Bound<'_, PyAny>) -> PyResult<Name> {
+    text.extract::<String>().map(Name::from)
 }
 
 /// A need, and that of a worker that calls Python's functions.
@@ -97,7 +101,7 @@ impl Options {
         let what = What::Call { runtime, code: None, body, inputs: read };
         let work = Work { name: of.name.clone(), what, limits };
         Submission {
-            group: self.group.clone(),
+            group: of.group.clone(),
             priority: of.priority,
             delay_ms: of.delay_ms,
             retry: self.retry(),
@@ -105,7 +109,7 @@ impl Options {
             filter: of.filter.clone(),
             inputs,
             copies: of.copies,
-            ..Submission::new(id, self.queue.clone(), work.to_payload())
+            ..Submission::new(id, of.queue.clone(), work.to_payload())
         }
     }
 

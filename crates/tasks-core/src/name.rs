@@ -46,12 +46,6 @@ impl Borrow<str> for Name {
     }
 }
 
-impl AsRef<str> for Name {
-    fn as_ref(&self) -> &str {
-        self
-    }
-}
-
 impl From<&str> for Name {
     fn from(text: &str) -> Self {
         Self(text.into())
@@ -61,12 +55,6 @@ impl From<&str> for Name {
 impl From<String> for Name {
     fn from(text: String) -> Self {
         Self(text.into())
-    }
-}
-
-impl From<&String> for Name {
-    fn from(text: &String) -> Self {
-        Self(text.as_str().into())
     }
 }
 
