@@ -78,6 +78,7 @@ mod recovery;
 mod remaking;
 mod requests;
 mod rooms;
+mod session;
 mod sessions;
 mod slots;
 mod spaces;
