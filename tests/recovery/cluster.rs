@@ -22,7 +22,7 @@ use crate::run::{Run, Word};
 use crate::site::{CLIENT, HEAD, SERVERS, Site, WORKERS};
 
 /// Long enough for a loaded machine; a test that waits this long has failed.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// The longest pause before a condition is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 

@@ -20,6 +20,7 @@ mod host;
 #[path = "../tasks/place.rs"]
 mod place;
 mod plan;
+mod poison;
 mod run;
 mod seeds;
 #[path = "../../crates/tasks/tests/servers/process.rs"]

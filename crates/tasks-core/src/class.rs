@@ -1,9 +1,9 @@
 //! Scheduling classes: tasks that the same sessions can take.
 //!
-//! Two tasks are of one class if they need the same, may run on the same nodes and are to stay away
-//! from the same hosts. So what can be said of one can be said of all: a queue asks class by class
-//! which of its tasks could go now, however many wait. Classes are few where tasks are many; what
-//! clients may add to them is bounded.
+//! Two tasks are of one class if they need the same, may run on the same nodes, are to stay away
+//! from the same hosts and are stopped by a loss on the same ones. So what can be said of one can
+//! be said of all: a queue asks class by class which of its tasks could go now, however many wait.
+//! Classes are few where tasks are many; what clients may add to them is bounded.
 //!
 //! A class lasts while a task is of it, and a little longer: a part that is idle gets one task at a
 //! time, each of the class of the last.
@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::resources::Need;
+use crate::retry::Last;
 
 /// The classes of one part that submissions may make.
 pub(crate) const MAX_CLASSES: usize = 1_000;
@@ -31,6 +32,26 @@ pub(crate) struct Class {
     pub(crate) filter: Box<str>,
     /// Hosts on which it was lost: it goes there only if there is no other.
     pub(crate) avoid: Box<[String]>,
+    /// Where one more loss stops it.
+    pub(crate) last: Last,
+}
+
+impl Class {
+    /// Whether a host is one on which it was lost.
+    pub(crate) fn avoids(&self, host: &str) -> bool {
+        self.avoid.iter().any(|one| one == host)
+    }
+
+    /// Whether it does not go to a host that has a task of another class: both were lost on the
+    /// same hosts, and one more loss there would stop it, whichever of them is the cause.
+    pub(crate) fn stays_apart(&self, host: &str, other: &Self) -> bool {
+        let is_stopped = match self.last {
+            Last::Nowhere => false,
+            Last::Elsewhere => !self.avoids(host),
+            Last::Anywhere => true,
+        };
+        is_stopped && other.last != Last::Nowhere && self.avoid == other.avoid
+    }
 }
 
 /// A class, and how many tasks are of it.
@@ -48,7 +69,7 @@ pub(crate) struct Classes {
     idle: usize,
     filters_made: u64,
     /// The class that was found last: the next task is likely of it.
-    last: Option<ClassId>,
+    found: Option<ClassId>,
 }
 
 impl Classes {
@@ -58,19 +79,24 @@ impl Classes {
         need: &Need,
         filter: &str,
         avoid: &[String],
+        last: Last,
     ) -> (ClassId, Arc<Class>) {
-        let last = self.last.and_then(|id| Some((id, &self.all.get(&id)?.class)));
+        let found = self.found.and_then(|id| Some((id, &self.all.get(&id)?.class)));
         let is_it = |class: &Class| {
-            *class.need == *need && *class.filter == *filter && *class.avoid == *avoid
+            *class.need == *need
+                && *class.filter == *filter
+                && *class.avoid == *avoid
+                && class.last == last
         };
-        if let Some((id, class)) = last.filter(|(_, class)| is_it(class)) {
+        if let Some((id, class)) = found.filter(|(_, class)| is_it(class)) {
             return (id, class.clone());
         }
         let need = Arc::new(need.clone());
-        let class = Arc::new(Class { need, filter: filter.into(), avoid: avoid.into() });
+        let (filter, avoid) = (filter.into(), avoid.into());
+        let class = Arc::new(Class { need, filter, avoid, last });
         let known = self.ids.get_key_value(&class).map(|(class, id)| (*id, class.clone()));
         let (id, class) = known.unwrap_or_else(|| (self.add(&class), class));
-        self.last = Some(id);
+        self.found = Some(id);
         (id, class)
     }
 
@@ -149,7 +175,8 @@ impl Classes {
         for (need, filter) in tasks {
             if seen.insert((need, filter)) {
                 let need = Arc::new(need.clone());
-                let class = Class { need, filter: filter.into(), avoid: Box::default() };
+                let (filter, avoid) = (filter.into(), Box::default());
+                let class = Class { need, filter, avoid, last: Last::Nowhere };
                 let known = self.ids.get(&class).and_then(|id| self.all.get(id));
                 new += usize::from(known.is_none_or(|counted| counted.tasks == 0));
             }
@@ -184,7 +211,7 @@ mod tests {
             let mut live: Vec<(ClassId, u64)> = Vec::new();
             for (amount, enters) in steps {
                 if enters {
-                    let (id, _) = classes.find(&need(amount), "", &[]);
+                    let (id, _) = classes.find(&need(amount), "", &[], Last::Nowhere);
                     classes.enter(id);
                     live.push((id, amount));
                 } else if let Some((id, _)) = live.pop() {
@@ -206,7 +233,7 @@ mod tests {
         let mut classes = Classes::default();
         for amount in 0..MAX_CLASSES as u64 {
             assert_eq!(classes.check([(&need(amount), "")].into_iter()), Ok(()));
-            let (id, _) = classes.find(&need(amount), "", &[]);
+            let (id, _) = classes.find(&need(amount), "", &[], Last::Nowhere);
             classes.enter(id);
         }
         assert_eq!(classes.check([(&need(1), "")].into_iter()), Ok(()), "it is known");

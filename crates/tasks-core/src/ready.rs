@@ -190,13 +190,14 @@ mod tests {
     use super::*;
     use crate::class::Classes;
     use crate::resources::Need;
+    use crate::retry::Last;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
     fn classes(count: u64) -> Vec<ClassId> {
         let mut classes = Classes::default();
         let need = |amount| Need::new([("cpus".to_owned(), amount)]).unwrap();
-        (0..count).map(|amount| classes.find(&need(amount), "", &[]).0).collect()
+        (0..count).map(|amount| classes.find(&need(amount), "", &[], Last::Nowhere).0).collect()
     }
 
     fn id(number: u64) -> TaskId {

@@ -4,7 +4,9 @@
 //! tried again because a node died before, and none is tried for ever. A task that takes its worker
 //! along each time it is tried (*poison*) would end one worker after the other, so losses have a
 //! rule of their own: it is stopped after [`Retry::losses`] of them on at least two hosts, which
-//! shows that it is not the host. Where there is one host only, twice as many must do.
+//! shows that it is not the host. Where there is one host only, twice as many must do. What poison
+//! takes along is lost as often as the poison if they are tried together each time: so a task whose
+//! next loss may be the last is tried apart from the others that were lost with it ([`Last`]).
 
 use minicbor::{Decode, Encode};
 
@@ -92,6 +94,18 @@ pub enum Next {
     Stop,
 }
 
+/// Where one more loss stops a task.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Last {
+    /// Nowhere: it was not lost so often yet.
+    #[default]
+    Nowhere,
+    /// On a host other than the one on which it was lost so far.
+    Elsewhere,
+    /// On any host.
+    Anywhere,
+}
+
 /// How often a task has failed, by cause.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Encode, Decode)]
 #[cbor(map)]
@@ -174,9 +188,27 @@ impl Retry {
     }
 
     fn after_loss(&self, tally: &Tally) -> Next {
-        let limit = u32::from(self.losses.max(1));
-        let enough = if tally.lost_on.len() > 1 { limit } else { 2 * limit };
-        if u32::from(tally.losses) >= enough { Next::Stop } else { Next::Again(0) }
+        if u32::from(tally.losses) >= self.enough(tally) { Next::Stop } else { Next::Again(0) }
+    }
+
+    /// Where one more loss stops a task.
+    pub fn last(&self, tally: &Tally) -> Last {
+        let next = u32::from(tally.losses) + 1;
+        match tally.lost_on.len() {
+            0 => Last::Nowhere,
+            _ if next >= self.enough(tally) => Last::Anywhere,
+            1 if next >= self.limit() => Last::Elsewhere,
+            _ => Last::Nowhere,
+        }
+    }
+
+    /// The losses that stop a task on the hosts on which it was lost so far.
+    fn enough(&self, tally: &Tally) -> u32 {
+        if tally.lost_on.len() > 1 { self.limit() } else { 2 * self.limit() }
+    }
+
+    fn limit(&self) -> u32 {
+        u32::from(self.losses.max(1))
     }
 }
 
@@ -217,6 +249,21 @@ mod tests {
         assert_eq!(next(&retry, &[a, b, a]), Next::Stop);
         let on_one = |count| next(&retry, &vec![a; count]);
         assert_eq!([on_one(3), on_one(5), on_one(6)], [Next::Again(0), Next::Again(0), Next::Stop]);
+    }
+
+    #[test]
+    fn the_last_loss_is_the_one_that_stops_a_task() {
+        let retry = Retry::default();
+        let after = |hosts: &[&str]| {
+            let mut tally = Tally::default();
+            for host in hosts {
+                tally.count(Cause::Lost, host);
+            }
+            retry.last(&tally)
+        };
+        assert_eq!([after(&[]), after(&["a"])], [Last::Nowhere; 2]);
+        assert_eq!([after(&["a"; 2]), after(&["a"; 4])], [Last::Elsewhere; 2]);
+        assert_eq!([after(&["a"; 5]), after(&["a", "b"])], [Last::Anywhere; 2]);
     }
 
     #[test]

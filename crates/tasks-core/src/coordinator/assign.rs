@@ -69,9 +69,8 @@ impl Coordinator {
         task.attempt = task.attempt.next();
         let slot = session.free_slot();
         task.state = State::Running(Running { worker, host, since_ms: self.now_ms(), slot });
-        let need = class.need.clone();
         let (attempt, progress) = (task.attempt, None);
-        let hold = Hold { attempt, need, slot, is_told: false, is_ending: false, progress };
+        let hold = Hold { attempt, class, slot, is_told: false, is_ending: false, progress };
         self.sessions.begin(peer, id, hold);
         true
     }

@@ -40,6 +40,7 @@
 
 mod abroad;
 mod acquiring;
+mod apart;
 mod askers;
 mod assign;
 mod beside;

@@ -173,9 +173,9 @@ impl Coordinator {
             return self.table.insert(id, task, revision);
         };
         let attempt = task.attempt;
-        let need = self.table.class(&task).1.need.clone();
+        let (_, class) = self.table.class(&task);
         let slot = running.slot;
-        let hold = Hold { attempt, need, slot, is_told: true, is_ending: false, progress: None };
+        let hold = Hold { attempt, class, slot, is_told: true, is_ending: false, progress: None };
         let peer = self.sessions.named(&running.worker);
         if peer.is_none() {
             self.absent.insert(running, id, hold.clone());

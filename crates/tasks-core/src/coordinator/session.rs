@@ -37,6 +37,8 @@ pub(super) struct Session {
     pub(super) ending: usize,
     pub(super) used: Used,
     pub(super) taken: Slots,
+    /// Those on its host that stay apart from each other.
+    pub(super) apart: Vec<Arc<Class>>,
     /// Hosts as the board shows them, if there is one, and its own.
     pub(super) hosts: Option<Arc<Hosts>>,
     pub(super) rank: Rank,
@@ -92,14 +94,15 @@ impl Session {
     }
 
     /// A task is no longer among those it has.
-    pub(super) fn release(&mut self, id: TaskId) {
-        let Some(hold) = self.running.remove(&id) else { return };
+    pub(super) fn release(&mut self, id: TaskId) -> Option<Hold> {
+        let hold = self.running.remove(&id)?;
         if hold.is_ending {
             self.ending -= 1;
         } else {
-            self.used.remove(&hold.need);
+            self.used.remove(&hold.class.need);
             self.taken.set(hold.slot, false);
         }
+        Some(hold)
     }
 
     pub(super) fn view(&self, now: Instant) -> SessionView {
@@ -127,7 +130,10 @@ impl Fits for Session {
         let is_whole = self.resources.is_empty();
         if !self.is_worker() || !self.suits(class) {
             Fit::Never
-        } else if self.has_room() && (is_whole || self.used.leaves(&class.need, &self.resources)) {
+        } else if self.has_room()
+            && (is_whole || self.used.leaves(&class.need, &self.resources))
+            && !self.apart.iter().any(|other| class.stays_apart(&self.host, other))
+        {
             Fit::Now
         } else {
             Fit::Later
@@ -135,7 +141,7 @@ impl Fits for Session {
     }
 
     fn is_avoided(&self, class: &Class) -> bool {
-        class.avoid.iter().any(|host| **host == *self.host)
+        class.avoids(&self.host)
     }
 
     fn standing(&self) -> Standing {

@@ -22,6 +22,7 @@ use crate::message::Peer;
 use crate::resources::{Amount, Used};
 use crate::view::{Progress, SessionView};
 
+use super::apart::Apart;
 use super::phi::{Gaps, Patience};
 use super::rooms::{Fit, Fits, Rooms};
 use super::session::Session;
@@ -35,6 +36,7 @@ pub(super) struct Sessions {
     /// Those with a slot that is free, whatever they have of other resources.
     roomy: BTreeSet<Peer>,
     rooms: Rooms,
+    apart: Apart,
     hosts: Option<Arc<Hosts>>,
     ends: BTreeSet<(Instant, Peer)>,
     last_turn: u64,
@@ -59,6 +61,7 @@ impl Sessions {
             ending: 0,
             used: Used::default(),
             taken: Slots::default(),
+            apart: self.apart.on(host).to_vec(),
             rank: self.hosts.as_ref().map(|hosts| hosts.rank(host)).unwrap_or_default(),
             hosts: self.hosts.clone(),
             turn: 0,
@@ -77,6 +80,11 @@ impl Sessions {
         self.ends.remove(&(session.until, peer));
         self.roomy.remove(&peer);
         self.rooms.remove(peer, &session);
+        let held: Vec<Arc<Class>> = session.running.values().filter_map(Apart::of).collect();
+        for class in held {
+            self.apart.replace(&session.host, Some(class), None);
+            self.show_apart(&session.host);
+        }
         Some(session)
     }
 
@@ -189,16 +197,18 @@ impl Sessions {
 
     /// A session has a task from now on.
     pub(super) fn begin(&mut self, peer: Peer, id: TaskId, hold: Hold) {
+        let (mut before, after) = (None, Apart::of(&hold));
         self.change(peer, |session| {
-            session.release(id);
+            before = session.release(id);
             if hold.is_ending {
                 session.ending += 1;
             } else {
-                session.used.add(&hold.need);
+                session.used.add(&hold.class.need);
                 session.taken.set(hold.slot, true);
             }
             session.running.insert(id, hold);
         });
+        self.keep_apart(peer, before.as_ref().and_then(Apart::of), after);
     }
 
     /// A try that a session has has come so far. Returns whether it has it.
@@ -239,17 +249,40 @@ impl Sessions {
 
     /// A session no longer has a task.
     pub(super) fn end(&mut self, peer: Peer, id: TaskId) {
-        self.change(peer, |session| session.release(id));
+        let mut before = None;
+        self.change(peer, |session| before = session.release(id));
+        self.keep_apart(peer, before.as_ref().and_then(Apart::of), None);
+    }
+
+    /// A session has lost and got a task that stays apart from others of its host.
+    fn keep_apart(&mut self, peer: Peer, before: Option<Arc<Class>>, after: Option<Arc<Class>>) {
+        if before.is_none() && after.is_none() {
+            return;
+        }
+        if let Some(host) = self.get(peer).map(|session| session.host.clone()) {
+            self.apart.replace(&host, before, after);
+            self.show_apart(&host);
+        }
+    }
+
+    /// The sessions of a host have what stays apart there as it is now.
+    fn show_apart(&mut self, host: &str) {
+        for peer in self.on_host(host) {
+            let apart = self.apart.on(host).to_vec();
+            self.change(peer, |session| session.apart = apart);
+        }
     }
 
     /// Forgets which tasks each session has, and returns those of which their workers know.
     pub(super) fn forget_running(&mut self) -> BTreeSet<(TaskId, Attempt)> {
+        self.apart.clear();
         let mut told = BTreeSet::new();
         let peers: Vec<Peer> = self.by_peer.keys().copied().collect();
         for peer in peers {
             self.change(peer, |session| {
                 (session.ending, session.used) = (0, Used::default());
                 session.taken = Slots::default();
+                session.apart.clear();
                 let running = core::mem::take(&mut session.running).into_iter();
                 let known = running.filter(|(_, hold)| hold.is_told);
                 told.extend(known.map(|(id, hold)| (id, hold.attempt)));

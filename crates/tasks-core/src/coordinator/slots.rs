@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
+use crate::class::Class;
 use crate::id::Attempt;
-use crate::resources::Need;
 use crate::view::Progress;
 
 /// The places that are counted; further tries are all shown at the first one that is free.
@@ -16,7 +16,7 @@ const MAX_SLOTS: u32 = 1 << 16;
 #[derive(Clone, Debug)]
 pub(super) struct Hold {
     pub(super) attempt: Attempt,
-    pub(super) need: Arc<Need>,
+    pub(super) class: Arc<Class>,
     /// Its place among the tries of the session.
     pub(super) slot: u32,
     /// Whether the worker was told, or said itself that it has it.

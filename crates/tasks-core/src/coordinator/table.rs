@@ -203,7 +203,8 @@ impl Table {
 
     /// The class of a task, which need not be in the table.
     pub(super) fn class(&mut self, task: &Task) -> (ClassId, Arc<Class>) {
-        self.classes.find(&task.need, &task.filter, task.tally.lost_on())
+        let last = task.retry.last(&task.tally);
+        self.classes.find(&task.need, &task.filter, task.tally.lost_on(), last)
     }
 
     /// The classes of all tasks.
