@@ -1,7 +1,10 @@
 //! Coordinators that are killed again and again, each after some tasks have ended: others take
 //! over, all tasks are done, and none that was done runs again.
+//!
+//! `TIDINGS_KILLS=60` has so many of them, and `TIDINGS_KILLS_BETWEEN=1500` so many tasks in
+//! between, which is a kill every five seconds for five minutes on two cores.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::Duration;
 
@@ -13,13 +16,26 @@ use crate::far::Far;
 use crate::place::{Place, Running};
 use crate::servers::Servers;
 
-/// Kills of a coordinator, each after so many further tasks: more than were in hand, so that tasks
-/// are assigned in between.
-const KILLS: usize = 10;
-const BETWEEN: usize = 3;
+/// Kills of a coordinator.
+fn kills() -> usize {
+    of_environment("TIDINGS_KILLS").unwrap_or(10)
+}
 
-/// More than end between the kills.
-const TASKS: usize = 60;
+/// The tasks that end before each kill: more than were in hand, so that tasks are assigned in
+/// between.
+fn between() -> usize {
+    of_environment("TIDINGS_KILLS_BETWEEN").unwrap_or(3)
+}
+
+#[allow(clippy::disallowed_methods, reason = "how much is tested")]
+fn of_environment(name: &str) -> Option<usize> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// More than end between the kills, and few enough for a pipe that nobody reads any more.
+fn tasks() -> usize {
+    between() * kills() + (between() * 10).min(5_000)
+}
 
 const TASK: &str = "\
 echo \"$1 $TIDINGS_ATTEMPT\" >> ran
@@ -29,7 +45,7 @@ echo \"result $1 $TIDINGS_ATTEMPT\"
 ";
 
 fn names() -> Vec<String> {
-    (100..100 + TASKS).map(|number| number.to_string()).collect()
+    (100..100 + tasks()).map(|number| number.to_string()).collect()
 }
 
 /// All tasks of a run are done, and what each has come to is of its last try.
@@ -38,6 +54,11 @@ fn check(place: &Place, run: Running) {
     assert_eq!(code, 0, "{errors}{printed}");
     let mut ended = BTreeSet::new();
     let ran = place.lines("ran");
+    let mut tries_of: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for line in &ran {
+        let (name, attempt) = line.split_once(' ').unwrap();
+        tries_of.entry(name).or_default().push(attempt.parse().unwrap());
+    }
     for line in printed.lines() {
         let task: Value = serde_json::from_str(line).unwrap();
         let name = task["arguments"][0].as_str().unwrap();
@@ -45,9 +66,7 @@ fn check(place: &Place, run: Running) {
         assert_eq!(task["outcome"], "done", "{task}");
         assert_eq!(task["stdout"], format!("result {name} {attempts}\n"), "{task}");
         assert!(ended.insert(name.to_owned()), "it has ended twice: {task}");
-        let prefix = format!("{name} ");
-        let tries = ran.iter().filter_map(|line| line.strip_prefix(&prefix));
-        let tries: Vec<u64> = tries.map(|number| number.parse().unwrap()).collect();
+        let tries = &tries_of[name];
         assert!(tries.contains(&attempts), "{task}: {tries:?}");
         assert!(tries.iter().all(|number| *number <= attempts), "after its end: {task} {tries:?}");
         let distinct: BTreeSet<&u64> = tries.iter().collect();
@@ -55,7 +74,8 @@ fn check(place: &Place, run: Running) {
     }
     assert_eq!(ended, names().into_iter().collect());
     let gap = longest_gap(&place.lines("began"));
-    println!("{TASKS} tasks, {KILLS} kills: {} tries, none began for {gap:.1?}", ran.len());
+    let (tasks, kills) = (tasks(), kills());
+    println!("{tasks} tasks, {kills} kills: {} tries, none began for {gap:.2?}", ran.len());
 }
 
 /// The longest time between two begins: tasks wait until the last has begun. What it may be is a
@@ -78,8 +98,8 @@ fn a_holder_that_is_killed_again_and_again_is_replaced() {
     let node = Place::new();
     let worker = far.worker(&node, &[]);
     let run = far.run(". ./task", &names);
-    for _ in 0..KILLS {
-        ended.some(BETWEEN);
+    for _ in 0..kills() {
+        ended.some(between());
         far.replace_holder();
     }
     check(&far.here, run);
@@ -123,8 +143,8 @@ fn a_coordinator_that_is_killed_again_and_again_is_replaced() {
     place.script("task", TASK);
     let mut ended = place.pipe("ended");
     let mut all: Vec<Running> = (0..3).map(|number| begin(&place, number)).collect();
-    for _ in 0..KILLS {
-        ended.some(BETWEEN);
+    for _ in 0..kills() {
+        ended.some(between());
         let process = coordinator(&servers);
         let number = all.iter().position(|one| one.number() == process);
         let number = number.unwrap_or_else(|| panic!("{process} is of this test"));

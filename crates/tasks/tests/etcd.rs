@@ -79,6 +79,16 @@ async fn a_store_is_that_of_one_cluster() {
 }
 
 #[tokio::test]
+async fn a_store_of_another_version_is_refused_as_it_is() {
+    let servers = Servers::start(1);
+    let written = "tidings format 2\ncluster test\nwhat this program does not know\n";
+    servers.ask(0, &["put", "a//store", written]);
+    let refused = Etcd::open(&servers.place("a"), "test").await.err();
+    assert!(matches!(refused, Some(EtcdError::Format { found: 2, .. })), "{refused:?}");
+    assert!(servers.ask(0, &["get", "a//store"]).contains(written.trim_end()));
+}
+
+#[tokio::test]
 async fn stores_in_one_etcd_do_not_meet() {
     let servers = Servers::start(1);
     let (one, other) = (servers.open("a").await, servers.open("a/k").await);
