@@ -6,7 +6,7 @@
 //! be learnt but how fast that syncs.
 //!
 //! `TIDINGS_SUBMITS=100000000` has so many tasks submitted, instead of 200,000, which take some
-//! 15 s.
+//! 15 s. The more there are, the shorter are their payloads.
 
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
 
@@ -32,8 +32,10 @@ const LIMIT_BYTES: u64 = 256 << 20;
 /// The tasks of the queue that have not ended.
 const CAPACITY: u64 = 20_000;
 
-/// The payloads of all tasks alone would be too much.
-const PAYLOAD_BYTES: usize = 2_000;
+/// The payload of each of so many tasks: those of all alone would be too much.
+fn payload_bytes(total: u64) -> usize {
+    (2 * LIMIT_BYTES / total).clamp(16, 2_000) as usize
+}
 
 /// The tasks of a request, and requests without an answer.
 const BATCH: u64 = 500;
@@ -104,8 +106,10 @@ async fn live(client: &Session) -> u64 {
 async fn submit(client: Session) {
     let (mut asked, total) = (JoinSet::new(), total());
     for first in (0..total).step_by(BATCH as usize) {
-        let task =
-            |number| Submission::new(TaskId::of("bounded", number), "jobs", [1; PAYLOAD_BYTES]);
+        let task = |number| {
+            let payload = vec![1; payload_bytes(total)];
+            Submission::new(TaskId::of("bounded", number), "jobs", payload)
+        };
         let tasks = (first..(first + BATCH).min(total)).map(task).collect();
         let client = client.clone();
         asked.spawn(async move { client.ask(Request::Submit { tasks }).await });
