@@ -5,8 +5,9 @@
 //! between, which is a kill every five seconds for five minutes on two cores.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use std::{fs, io};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -48,9 +49,23 @@ fn names() -> Vec<String> {
     (100..100 + tasks()).map(|number| number.to_string()).collect()
 }
 
+/// A run, whose words are read all the time: it would wait for that, at last with all else.
+struct Run {
+    running: Running,
+    printed: JoinHandle<String>,
+}
+
+impl Run {
+    fn of(mut running: Running) -> Self {
+        let output = running.output();
+        Self { running, printed: thread::spawn(|| io::read_to_string(output).unwrap()) }
+    }
+}
+
 /// All tasks of a run are done, and what each has come to is of its last try.
-fn check(place: &Place, run: Running) {
-    let (code, printed, errors) = run.end();
+fn check(place: &Place, run: Run) {
+    let (code, _, errors) = run.running.end();
+    let printed = run.printed.join().unwrap();
     assert_eq!(code, 0, "{errors}{printed}");
     let mut ended = BTreeSet::new();
     let ran = place.lines("ran");
@@ -97,7 +112,7 @@ fn a_holder_that_is_killed_again_and_again_is_replaced() {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let node = Place::new();
     let worker = far.worker(&node, &[]);
-    let run = far.run(". ./task", &names);
+    let run = Run::of(far.run(". ./task", &names));
     for _ in 0..kills() {
         ended.some(between());
         far.replace_holder();
@@ -142,15 +157,20 @@ fn a_coordinator_that_is_killed_again_and_again_is_replaced() {
     let place = Place::of(servers.address("kills"));
     place.script("task", TASK);
     let mut ended = place.pipe("ended");
-    let mut all: Vec<Running> = (0..3).map(|number| begin(&place, number)).collect();
+    let mut workers = vec![begin(&place, 0), begin(&place, 1)];
+    let mut run = Some(Run::of(begin(&place, 2)));
     for _ in 0..kills() {
         ended.some(between());
         let process = coordinator(&servers);
-        let number = all.iter().position(|one| one.number() == process);
-        let number = number.unwrap_or_else(|| panic!("{process} is of this test"));
-        all.remove(number).kill();
-        all.insert(number, begin(&place, number));
+        if let Some(number) = workers.iter().position(|one| one.number() == process) {
+            workers.remove(number).kill();
+            workers.insert(number, begin(&place, number));
+        } else {
+            let begun = run.take().unwrap();
+            assert_eq!(process, begun.running.number(), "it is of this test");
+            begun.running.kill();
+            run = Some(Run::of(begin(&place, 2)));
+        }
     }
-    let run = all.pop().unwrap();
-    check(&place, run);
+    check(&place, run.unwrap());
 }
