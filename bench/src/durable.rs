@@ -218,7 +218,7 @@ impl Load {
         // The session lasts while the reference runs.
         let session_ttl = Duration::from_secs(3_600);
         let options = Options { session_ttl, ..Options::default() };
-        let (service, running) = Service::begin(store, Part(0), &candidate, options).await?;
+        let (service, running) = Service::begin(store, Part(0), &candidate, options, false).await?;
         tokio::spawn(running);
         let (client, worker) = (service.connect().await?, service.connect().await?);
         let (name, host) = ("worker".to_owned(), "here".to_owned());

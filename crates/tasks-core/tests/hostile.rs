@@ -291,6 +291,7 @@ enum Step {
     Request(u64, u64, Request),
     Gone(u64),
     HostLost(String),
+    ProcessEnded(String),
     Hosts(Option<Hosts>),
     Sleep(u64),
     /// The store answers what it was asked, in this way.
@@ -303,6 +304,7 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(peer, call, one)| Step::Request(peer, call, one)),
         1 => (0..4_u64).prop_map(Step::Gone),
         1 => name().prop_map(Step::HostLost),
+        1 => name().prop_map(Step::ProcessEnded),
         1 => prop::option::of(hosts()).prop_map(Step::Hosts),
         2 => prop_oneof![0..2_000_u64, Just(1 << 40)].prop_map(Step::Sleep),
         10 => prop_oneof![6 => Just(0_u8), 4 => 1..8_u8].prop_map(Step::Answer),
@@ -375,6 +377,7 @@ impl World {
                 self.coordinator.handle_hosts(self.now, hosts);
             }
             Step::HostLost(host) => self.coordinator.handle_host_lost(self.now, &host),
+            Step::ProcessEnded(name) => self.coordinator.handle_process_ended(self.now, &name),
             Step::Sleep(ms) => {
                 self.now = self.now + Duration::from_millis(ms);
                 self.coordinator.handle_timeout(self.now);

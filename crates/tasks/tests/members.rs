@@ -149,6 +149,37 @@ fn start_holder(file: &Path) -> Killed {
     child_that_says("hold_the_store_that_is_named", (STORE, file.as_os_str()), HOLDS)
 }
 
+/// Not a test by itself: as that one, and it has a task in hand when it says so.
+#[tokio::test]
+async fn hold_the_store_and_a_task() {
+    let Some(file) = std::env::var_os(STORE) else { return };
+    let holder = member(Path::new(&file), "holder");
+    let (worker, mut notices) = Session::open(holder.clone(), "holder-worker", "here");
+    assert_eq!(submit(&worker, 0..1).await, 1);
+    offer(&worker, 1).await;
+    assigned(&mut notices).await;
+    println!("{HOLDS}");
+    tokio::task::spawn_blocking(|| std::io::read_to_string(std::io::stdin())).await.unwrap().ok();
+}
+
+#[tokio::test]
+async fn what_a_killed_holder_had_in_hand_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("store");
+    let store = (STORE, file.as_os_str());
+    let holder = child_that_says("hold_the_store_and_a_task", store, HOLDS);
+    let here = member(&file, "here");
+    let (worker, mut notices) = Session::open(here.clone(), "here-worker", "here");
+    offer(&worker, 1).await;
+    drop(holder);
+    let in_hand = assigned(&mut notices).await;
+    assert_eq!(worker.ask(completion(&in_hand)).await.unwrap(), Answer::Done);
+    let answer = worker.ask(Request::Wait { task: in_hand.task }).await.unwrap();
+    let Answer::Outcome(finished) = answer else { panic!("{answer:?}") };
+    let why: Vec<&str> = finished.task.failures.iter().map(|failure| &*failure.text).collect();
+    assert!(why.len() == 1 && why[0].contains("its process has ended"), "{why:?}");
+}
+
 #[tokio::test]
 async fn a_holder_that_is_killed_is_replaced() {
     let folder = tempfile::tempdir().unwrap();

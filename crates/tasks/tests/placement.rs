@@ -87,7 +87,8 @@ async fn service(board: Option<&Path>) -> Service {
     };
     let (name, host, address) = ("c".to_owned(), HOSTS[0].to_owned(), String::new());
     let candidate = Candidate { name, host, address, session: None };
-    let begun = Service::begin(Arc::new(Memory::default()), Part(0), &candidate, options).await;
+    let begun =
+        Service::begin(Arc::new(Memory::default()), Part(0), &candidate, options, false).await;
     let (service, running) = begun.unwrap();
     tokio::spawn(running);
     service

@@ -131,7 +131,13 @@ async fn a_coordinator_whose_sign_is_taken_away_stops() {
     // As one does whose detector of failures says that its host is dead.
     let (name, host) = ("second".to_owned(), "there".to_owned());
     let candidate = Candidate { name, host, address: String::new(), session: None };
-    let took = Service::take(store.clone(), Part(0), role.as_ref(), &candidate, Options::default());
+    let took = Service::take(
+        store.clone(),
+        Part(0),
+        (role.as_ref(), None),
+        &candidate,
+        Options::default(),
+    );
     let (_service, _running) = took.await.unwrap();
     assert_eq!(followed(&first).await, "second");
 }
@@ -161,7 +167,7 @@ async fn who_saw_an_older_role_does_not_get_it() {
     assert!(service.role() > Revision(0));
     let (name, host) = ("second".to_owned(), "there".to_owned());
     let candidate = Candidate { name, host, address: String::new(), session: None };
-    let late = Service::take(store, Part(0), None, &candidate, Options::default()).await;
+    let late = Service::take(store, Part(0), (None, None), &candidate, Options::default()).await;
     assert!(late.is_err());
 }
 

@@ -67,7 +67,7 @@ impl Coordinator {
     pub fn handle_inbox_lost(&mut self, now: Instant) {
         self.pass(now);
         if !self.is_deposed() {
-            self.keeping_lost_hosts(|it| it.begin_again(Vec::new()));
+            self.keeping_lost(|it| it.begin_again(Vec::new()));
         }
     }
 

@@ -6,8 +6,8 @@
 //!
 //! 1. *inputs*: [`Coordinator::handle_request`], [`Coordinator::handle_commit`],
 //!    [`Coordinator::handle_read`], [`Coordinator::handle_gone`],
-//!    [`Coordinator::handle_host_lost`], [`Coordinator::handle_timeout`]; of one part of several
-//!    also [`Coordinator::handle_inbox`];
+//!    [`Coordinator::handle_host_lost`], [`Coordinator::handle_process_ended`],
+//!    [`Coordinator::handle_timeout`]; of one part of several also [`Coordinator::handle_inbox`];
 //! 2. after any input call [`Coordinator::poll_read`], [`Coordinator::poll_commit`] and
 //!    [`Coordinator::poll_message`] until each returns `None`;
 //! 3. then sleep until [`Coordinator::poll_timeout`] or the next input.
@@ -339,6 +339,13 @@ impl Coordinator {
             self.end_session(peer, "its host is gone");
         }
         self.lose_absent_on(host);
+    }
+
+    /// The process has ended that coordinated before, as far as can be told: what it had as a worker
+    /// is not waited for. Its sessions have its name, or that and more behind a dash.
+    pub fn handle_process_ended(&mut self, now: Instant, process: &str) {
+        self.pass(now);
+        self.lose_absent_of(process);
     }
 
     /// Hosts as a board shows them now; `None` if there is no board. They decide which session gets

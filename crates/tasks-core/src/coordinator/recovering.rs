@@ -22,7 +22,7 @@ use super::near::Near;
 use super::outputs::Outputs;
 use super::permits::Permits;
 use super::reading::{Purpose, Read};
-use super::recovery::{Absent, Range, Recovery, Worker};
+use super::recovery::{Absent, Lost, Range, Recovery, Worker};
 use super::slots::Hold;
 use super::stages::Stages;
 use super::table::Table;
@@ -56,19 +56,19 @@ impl Coordinator {
     /// A page could not be read, or the pages do not fit together: all of it is read again.
     pub(super) fn recover_later(&mut self) {
         if matches!(self.phase, Phase::Recovering(_)) {
-            self.keeping_lost_hosts(Self::recover);
+            self.keeping_lost(Self::recover);
         }
     }
 
-    /// Begins anew to read all. Hosts are gone of which that was heard before.
-    pub(super) fn keeping_lost_hosts(&mut self, begin: impl FnOnce(&mut Self)) {
-        let lost_hosts = match &mut self.phase {
-            Phase::Recovering(recovery) => core::mem::take(&mut recovery.lost_hosts),
-            Phase::Serving | Phase::Deposed => BTreeSet::new(),
+    /// Begins anew to read all. Gone is what was heard before to be so.
+    pub(super) fn keeping_lost(&mut self, begin: impl FnOnce(&mut Self)) {
+        let lost = match &mut self.phase {
+            Phase::Recovering(recovery) => core::mem::take(&mut recovery.lost),
+            Phase::Serving | Phase::Deposed => Lost::default(),
         };
         begin(self);
         if let Phase::Recovering(recovery) = &mut self.phase {
-            recovery.lost_hosts = lost_hosts;
+            recovery.lost = lost;
         }
     }
 
@@ -108,7 +108,7 @@ impl Coordinator {
             return;
         };
         self.counters.unreadable += recovery.unreadable;
-        let Recovery { mut tasks, semaphores, tuples, pasts, letters, staged, lost_hosts, .. } =
+        let Recovery { mut tasks, semaphores, tuples, pasts, letters, staged, lost, .. } =
             *recovery;
         tasks.sort_unstable_by_key(|(_, task, _)| task.sequence);
         self.catch_up(tasks.iter().map(|(_, task, _)| task.last_stamp_ms()).max().unwrap_or(0));
@@ -141,8 +141,11 @@ impl Coordinator {
         let ttl = self.settings.session_ttl;
         self.sessions.renew_all(self.now, ttl);
         self.absent.until = Some(self.now + ttl);
-        for host in lost_hosts {
+        for host in lost.hosts {
             self.lose_absent_on(&host);
+        }
+        for process in lost.processes {
+            self.lose_absent_of(&process);
         }
         for (peer, call, request) in self.parked.take() {
             self.serve(peer, call, request);
@@ -205,7 +208,7 @@ impl Coordinator {
     /// Takes tasks as lost that ran on a host which is gone.
     pub(super) fn lose_absent_on(&mut self, host: &str) {
         if let Phase::Recovering(recovery) = &mut self.phase {
-            recovery.lost_hosts.insert(host.to_owned());
+            recovery.lost.hosts.insert(host.to_owned());
             return;
         }
         let all = core::mem::take(&mut self.absent.workers);
@@ -215,6 +218,19 @@ impl Coordinator {
         for (name, worker) in there {
             self.lose(&name, &worker, "its host is gone");
         }
+    }
+
+    /// Takes tasks as lost that ran in a process which has ended.
+    pub(super) fn lose_absent_of(&mut self, process: &str) {
+        if let Phase::Recovering(recovery) = &mut self.phase {
+            recovery.lost.processes.insert(process.to_owned());
+            return;
+        }
+        for (name, worker) in self.absent.take_of(process) {
+            self.lose(&name, &worker, "its process has ended");
+            self.release_holder(&name);
+        }
+        self.release_holder(process);
     }
 
     fn lose(&mut self, name: &str, worker: &Worker, why: &str) {

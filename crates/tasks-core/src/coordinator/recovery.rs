@@ -32,8 +32,15 @@ pub(super) struct Recovery {
     again: BTreeMap<Key, Revision>,
     pub(super) range: Range,
     pub(super) unreadable: u64,
-    /// Hosts of which it was heard meanwhile that they are gone.
-    pub(super) lost_hosts: BTreeSet<String>,
+    /// What was heard meanwhile to be gone.
+    pub(super) lost: Lost,
+}
+
+/// What is gone, by name.
+#[derive(Debug, Default)]
+pub(super) struct Lost {
+    pub(super) hosts: BTreeSet<String>,
+    pub(super) processes: BTreeSet<String>,
 }
 
 /// What is read, in this order. What becomes a task between two of the reads is seen in neither: so
@@ -110,6 +117,17 @@ impl Absent {
     /// Whether those who hold permits may come back.
     pub(super) fn may_come_back(&self) -> bool {
         self.until.is_some()
+    }
+
+    /// Those of a process, which will not come back: its sessions have its name, or that and more
+    /// behind a dash.
+    pub(super) fn take_of(&mut self, process: &str) -> Vec<(Name, Worker)> {
+        let is_of = |name: &Name| {
+            let rest = name.strip_prefix(process);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        let names: Vec<Name> = self.workers.keys().filter(|name| is_of(name)).cloned().collect();
+        names.into_iter().filter_map(|name| self.workers.remove_entry(&name)).collect()
     }
 
     /// A worker no longer has a task.

@@ -6,6 +6,7 @@ mod beside;
 mod broadcasts;
 mod conserved;
 mod effects;
+mod ended;
 mod graphs;
 mod handles;
 mod in_place;

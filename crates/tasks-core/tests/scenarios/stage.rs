@@ -99,6 +99,18 @@ impl Stage {
         before
     }
 
+    /// Another process takes the role, and hears something before it has read anything.
+    pub(crate) fn succeed_hearing(
+        &mut self,
+        epoch: u64,
+        hear: impl FnOnce(&mut Coordinator, Instant),
+    ) {
+        let settings = settings(&mut self.ledger, epoch);
+        self.coordinator = Coordinator::new(settings, self.now);
+        hear(&mut self.coordinator, self.now);
+        self.settle();
+    }
+
     pub(crate) fn request(&mut self, peer: Peer, request: Request) -> Call {
         self.last_call += 1;
         self.again(peer, Call(self.last_call), request)

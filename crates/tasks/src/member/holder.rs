@@ -69,13 +69,14 @@ impl Holder {
 
     /// Holds the store whenever it can, until that is of no use any more.
     async fn hold(&self) -> LinkError {
-        let mut wait = FIRST_WAIT;
+        let (mut wait, mut held_by) = (FIRST_WAIT, None);
         loop {
             match self.address.open(&self.own.cluster).await {
                 Ok(store) => {
                     wait = FIRST_WAIT;
+                    let has_ended = held_by.take().is_some_and(has_ended);
                     // What has ended it is found out by opening it again, unless it never began.
-                    match self.serve(store).await {
+                    match self.serve(store, has_ended).await {
                         Err(Unserved::Listen(error)) => return error.into(),
                         Err(Unserved::Parts(why @ PartsError::Unreadable)) => {
                             return LinkError::Parts { place: self.address.to_string(), why };
@@ -84,7 +85,8 @@ impl Holder {
                     }
                     self.sender.send_replace(Place::Nowhere(None));
                 }
-                Err(OpenError::File(embedded::OpenError::Held { .. })) => {
+                Err(OpenError::File(embedded::OpenError::Held { pid, .. })) => {
+                    held_by = pid;
                     if self.follow().await {
                         wait = FIRST_WAIT;
                     }
@@ -96,8 +98,8 @@ impl Holder {
         }
     }
 
-    /// Serves the store until the service ends.
-    async fn serve(&self, store: Arc<dyn Store>) -> Result<(), Unserved> {
+    /// Serves the store until the service ends. Its holder before may be known to have ended.
+    async fn serve(&self, store: Arc<dyn Store>, has_ended: bool) -> Result<(), Unserved> {
         let mut candidate = self.candidate.clone();
         let far = match &self.listen {
             Some(at) => Some(listen::listen(at, &self.own, &candidate.host).await?),
@@ -111,7 +113,8 @@ impl Holder {
         let (mut all, mut running) = (Vec::new(), Vec::new());
         for part in parts::all(parts) {
             let options = self.options.clone();
-            let (service, run) = Service::begin(store.clone(), part, &candidate, options).await?;
+            let begun = Service::begin(store.clone(), part, &candidate, options, has_ended);
+            let (service, run) = begun.await?;
             all.push(service);
             running.push(Box::pin(run));
         }
@@ -201,4 +204,11 @@ async fn serve_near(listening: Option<io::Result<UnixListener>>, services: Servi
         // Other processes cannot come; this one can.
         Some(Err(_)) | None => core::future::pending().await,
     }
+}
+
+/// Whether no process of this machine has this number. One that has may be another by now: then
+/// nothing is known.
+fn has_ended(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
 }

@@ -27,7 +27,7 @@ use tidings_tasks_core::coordinator::{Coordinator, Counters, Read, Reply, Settin
 use tidings_tasks_core::id::{Epoch, Part};
 use tidings_tasks_core::keys;
 use tidings_tasks_core::message::{Call, Message, Peer, Request};
-use tidings_tasks_core::record::RecordError;
+use tidings_tasks_core::record::{RecordError, Reign, decode};
 use tidings_tasks_core::reign::{self, Candidate};
 use tidings_tasks_core::transaction::{
     CommitError, Durability, Expect, Record, Revision, Transaction,
@@ -101,8 +101,9 @@ pub struct Service {
 }
 
 impl Service {
-    /// Takes the role of a part and begins to serve it. The second result ends with the service.
-    /// Needs a runtime of tokio with time and I/O.
+    /// Takes the role of a part and begins to serve it; `has_ended` says that the process is known
+    /// to have ended which had it before ([`Service::take`]). The second result ends with the
+    /// service. Needs a runtime of tokio with time and I/O.
     ///
     /// # Errors
     /// The role was not taken.
@@ -111,20 +112,25 @@ impl Service {
         part: Part,
         candidate: &Candidate,
         options: Options,
+        has_ended: bool,
     ) -> Result<(Self, impl Future<Output = ServiceError> + Send + use<>), ServiceError> {
         let seen = store.get(&[keys::role(part)]).await?.records.pop().flatten();
-        Self::take(store, part, seen.as_ref(), candidate, options).await
+        let reign = seen.as_ref().filter(|_| has_ended).map(decode::<Reign>).transpose()?;
+        let ended = reign.as_ref().map(|reign| &*reign.coordinator);
+        let ended = ended.filter(|name| !name.is_empty() && *name != candidate.name);
+        Self::take(store, part, (seen.as_ref(), ended), candidate, options).await
     }
 
     /// As [`Service::begin`], unless the role has changed since its record was read: `seen`, none
-    /// if there was none.
+    /// if there was none. A process of the name `ended` is known to have ended: what it had as a
+    /// worker is lost at once, and else when its session would have ended.
     ///
     /// # Errors
     /// The role was not taken.
     pub async fn take(
         store: Arc<dyn Store>,
         part: Part,
-        seen: Option<&Record>,
+        (seen, ended): (Option<&Record>, Option<&str>),
         candidate: &Candidate,
         options: Options,
     ) -> Result<(Self, impl Future<Output = ServiceError> + Send + use<>), ServiceError> {
@@ -137,9 +143,14 @@ impl Service {
         let settings = settings(&*store, (part, parts), (reign.epoch, role), &options, &clock);
         let (inputs, waiting) = mpsc::channel(INPUTS);
         let (asks, asked) = watch::channel(None);
+        let is_at_once = settings.limits.durability == Durability::Volatile;
+        let mut machine = Coordinator::new(settings, clock.now());
+        if let Some(process) = ended {
+            machine.handle_process_ended(clock.now(), process);
+        }
         let driver = Driver {
-            is_at_once: settings.limits.durability == Durability::Volatile,
-            machine: Coordinator::new(settings, clock.now()),
+            is_at_once,
+            machine,
             inbox: (parts > 1).then(|| Inbox::after(store.clone(), part, role)),
             store,
             clock,

@@ -195,11 +195,11 @@ impl Contender {
         let mut records = found.records.into_iter();
         let (role, lives) = (records.next().flatten(), records.next().flatten());
         let reign = role.as_ref().map(decode::<Reign>).transpose()?;
-        match reign {
-            Some(reign) if !self.is_vacant(&reign, lives.is_some()) => {
+        match &reign {
+            Some(reign) if !self.is_vacant(reign, lives.is_some()) => {
                 let epoch = reign.epoch;
                 self.seats.is_of(self.part, Some(&reign.coordinator));
-                self.sender.send_replace(Standing::Follows(reign));
+                self.sender.send_replace(Standing::Follows(reign.clone()));
                 tokio::select! {
                     () = self.until_change_or_left(found.revision) => {}
                     () = self.until_ended(epoch) => {}
@@ -208,15 +208,22 @@ impl Contender {
                 Ok(())
             }
             _ => match self.seat(found.revision).await {
-                Some(seat) => self.lead(role.as_ref(), seat).await,
+                Some(seat) => {
+                    let ended = reign.as_ref().filter(|reign| self.has_ended(reign));
+                    let ended = ended.map(|reign| &*reign.coordinator);
+                    self.lead((role.as_ref(), ended), seat).await
+                }
                 None => Ok(()),
             },
         }
     }
 
     fn is_vacant(&self, reign: &Reign, lives: bool) -> bool {
-        let has_ended = *self.ended.borrow() == Some(reign.epoch);
-        reign::is_vacant(Some(reign), lives, |_| has_ended)
+        reign::is_vacant(Some(reign), lives, |_| self.has_ended(reign))
+    }
+
+    fn has_ended(&self, reign: &Reign) -> bool {
+        *self.ended.borrow() == Some(reign.epoch)
     }
 
     /// A seat for a vacant role, unless somebody takes it while it is left to others.
@@ -236,7 +243,11 @@ impl Contender {
     }
 
     /// Takes the role as it was seen, and serves until it is lost or given up.
-    async fn lead(&self, seen: Option<&Record>, mut seat: Seat) -> Result<(), ServiceError> {
+    async fn lead(
+        &self,
+        seen: (Option<&Record>, Option<&str>),
+        mut seat: Seat,
+    ) -> Result<(), ServiceError> {
         let sign = Sign::open(&self.store).await?;
         let candidate = Candidate { session: Some(sign.session), ..self.candidate.clone() };
         let store = self.store.clone();
