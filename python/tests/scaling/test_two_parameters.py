@@ -175,6 +175,30 @@ def test_an_expectation_that_no_listed_sum_has_is_weighed() -> None:
     assert one.outcome is Outcome.HOLDS
 
 
+@pytest.mark.parametrize(
+    "text", ["p^(2/3) log^2 n + n^0.5", "p^2 n^1.05 + n^(4/3) log n", "p^0.35 n + p^0.9", "n p + 1"]
+)
+def test_a_sum_that_is_stated_is_weighed_whatever_else_fits(text: str) -> None:
+    """Sums of two terms in n are chosen by their fit, and a rare one is in no list."""
+    stated = growth(text)
+    noisy = measured(lambda p, n: 3 + p**0.4 * np.log2(n) ** 2 + n**0.6, 5)
+    assert stated in engine.fit(noisy, stated).by_growth
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_true_sum_with_two_terms_in_one_parameter_is_not_violated(seed: int) -> None:
+    def function(p: float, n: float) -> float:
+        at = p / 16, n / 400
+        product = at[0] ** (2 / 3) * (np.log2(n) / np.log2(400)) ** 2
+        return float(0.6 * product + at[1] ** 0.5 + 0.67)
+
+    true = "p^(2/3) log^2 n + n^0.5"
+    one = evaluated(measured(function, 2, seed), true, "p^(1/4)")
+    assert one.outcome is Outcome.HOLDS
+    broken = evaluated(measured(function, 2, seed), "p^(1/6) log^2 n + n^0.5", "p^(1/4)")
+    assert broken.outcome is Outcome.VIOLATED
+
+
 def test_slower_growth_is_a_fault_where_both_sides_are_asked_for() -> None:
     cost = measured(lambda p, n: 1 + n**0.5, 1)
     one = evaluated(cost, "n p", "n^(1/4) p^(1/4)")
