@@ -75,6 +75,35 @@ def test_mixtures_are_named_by_their_leading_term() -> None:
     assert fit(noisy(values, 1, 1)).growth == Term.of(2)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_spikes_are_omitted_where_half_of_a_size_are_spikes(seed: int) -> None:
+    """Two of four values at two of five sizes, and one at the others: eight of twenty."""
+    rng = np.random.default_rng(seed)
+    values = [[n**1.5 * np.exp(rng.normal(0, 0.03)) for _ in range(4)] for n in SIZES[:5]]
+    clean = np.mean(np.log(values), axis=1)
+    for at, count in enumerate((1, 2, 1, 2, 1)):
+        clean[at] = np.mean(np.log(values[at][count:]))
+        for repetition in range(count):
+            values[at][repetition] *= rng.uniform(1.5, 10)
+    summary = fit(np.array(values), SIZES[:5]).summary
+    assert summary.spikes >= 7
+    assert np.allclose(np.diff(summary.logs), np.diff(clean), atol=0.05)
+
+
+def test_spikes_that_are_alike_are_no_cluster_of_a_size() -> None:
+    """Two of them are close together, and only one value is none: values are not fast by chance."""
+    rows = [[n * f for f in (1.0, 1.01, 0.99, 1.005)] for n in SIZES]
+    rows[2] = [SIZES[2] * f for f in (1.0, 5.0, 5.02, 8.0)]
+    summary = fit(np.array(rows)).summary
+    assert summary.counts.tolist() == [4.0, 4.0, 1.0, *[4.0] * (len(SIZES) - 3)]
+
+
+def test_one_fast_value_is_a_spike_beside_most_of_a_size() -> None:
+    rows = [[n * f for f in (1.0, 1.01, 0.99, 1.005)] for n in SIZES]
+    rows[2][0] /= 5
+    assert fit(np.array(rows)).summary.spikes == 1
+
+
 def test_spikes_are_omitted() -> None:
     values = noisy(values_of("n"), 2, 5)
     values[2, 1] *= 8
