@@ -98,6 +98,19 @@ def test_spikes_that_are_alike_are_no_cluster_of_a_size() -> None:
     assert summary.counts.tolist() == [4.0, 4.0, 1.0, *[4.0] * (len(SIZES) - 3)]
 
 
+def test_equal_values_of_a_coarse_clock_are_not_all_there_is() -> None:
+    """Two of three are equal at each size; the third, a tick later, is none the less a value."""
+    ticks = np.outer(SIZES, [10.0, 10.0, 11.0])
+    ticks[::2, 2] = SIZES[::2] * 9
+    model = fit(ticks)
+    assert model.summary.spikes == 0
+    assert model.form("n") == ""
+    counts = np.outer(SIZES, [10.0, 10.0, 10.0])
+    counts[3, 1] *= 4
+    assert fit(counts).summary.spikes == 1
+    assert fit(counts).form("n") == "10 n"
+
+
 def test_one_fast_value_is_a_spike_beside_most_of_a_size() -> None:
     rows = [[n * f for f in (1.0, 1.01, 0.99, 1.005)] for n in SIZES]
     rows[2][0] /= 5

@@ -31,6 +31,7 @@ _SPIKE_SDS = 4.0
 _CLUSTER_SDS = 3.0
 _SPIKE_FLOOR = 3e-7
 _ROUGH_SDS = 4.0
+_NORMAL_MAD = 1.4826
 _HALVES = np.array([0.956, 0.361, 0.906, 0.593, 0.938, 0.721, 0.971, 0.804, 0.999])
 """Median width of the shortest half of 2 to 10 normal values, in standard deviations."""
 _MOST_LISTED = len(_HALVES) + 1
@@ -127,17 +128,30 @@ def _scatter(
     """Return the standard deviation of values that are no spikes; infinite without repetitions.
 
     The shortest half of each size's values has no spikes in it as long as most are none, which a
-    median of four has with two. What is near by that measure gives the standard deviation.
+    median of four has with two. What is near by that measure gives the standard deviation. Where
+    halves are of equal values, as a coarse clock gives, the distances to medians tell more.
     """
-    sd = max(_by_shortest_halves(logs, starts, counts), _SPIKE_FLOOR)
+    sd = _by_shortest_halves(logs, starts, counts)
     if sd == math.inf:
         return sd
+    sd = max(sd or _by_medians(logs, index, starts, counts), _SPIKE_FLOOR)
     kept = _kept(logs, index, starts, sd, _ROUGH_SDS)
     number = np.add.reduceat(kept.astype(float), starts)
     means = np.add.reduceat(np.where(kept, logs, 0.0), starts) / number
     freedom = float(number.sum()) - len(starts)
     squares = float(np.where(kept, (logs - means[index]) ** 2, 0.0).sum())
     return max(math.sqrt(squares / freedom), _SPIKE_FLOOR) if freedom else sd
+
+
+def _by_medians(
+    logs: Floats, index: NDArray[np.intp], starts: NDArray[np.intp], counts: NDArray[np.intp]
+) -> float:
+    """Return the standard deviation by distances to medians, without each size's nearest."""
+    medians = 0.5 * (logs[starts + (counts - 1) // 2] + logs[starts + counts // 2])
+    several = int((counts - 1)[counts > 1].sum())
+    ordered = np.sort(np.abs(logs - medians[index]))[len(logs) - several :]
+    middle = ordered[(several - 1) // 2] + ordered[several // 2]
+    return _NORMAL_MAD * 0.5 * float(middle)
 
 
 def _by_shortest_halves(logs: Floats, starts: NDArray[np.intp], counts: NDArray[np.intp]) -> float:
