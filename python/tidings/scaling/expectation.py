@@ -139,6 +139,7 @@ class _Parser:
         self.text = text
         self.most_variables = most_variables
         self.variables: list[str] = []
+        self.called = ""
         self.tokens = self._tokens()
         self.at = 0
 
@@ -379,10 +380,17 @@ class _Parser:
                 self._back_at(token)
                 self._fail(self._too_many(token.text))
             self.variables.append(token.text)
+            if len(token.text) > 1 and self._peek().text == "(":
+                self.called = token.text
         return self._of_variable(token.text, Term(power=Fraction(1)))
 
     def _too_many(self, name: str) -> str:
         first, *_ = self.variables
+        if self.called:
+            return (
+                f"`{self.called}` is not among the functions, which are log, sqrt and exp; as a "
+                f"variable it would be one beside `{name}`"
+            )
         if self.most_variables == 1:
             return (
                 f"two variables, `{first}` and `{name}`: only one can grow here; keep one fixed, "
