@@ -31,6 +31,8 @@ _SPIKE_SDS = 4.0
 _CLUSTER_SDS = 3.0
 _SPIKE_FLOOR = 3e-7
 _ROUGH_SDS = 4.0
+_MOST_SPIKES = 1 / 3
+"""If more of all values seem to be spikes, they are a second level, and part of the scatter."""
 _NORMAL_MAD = 1.4826
 _HALVES = np.array([0.956, 0.361, 0.906, 0.593, 0.938, 0.721, 0.971, 0.804, 0.999])
 """Median width of the shortest half of 2 to 10 normal values, in standard deviations."""
@@ -75,8 +77,10 @@ def _pooled(sizes: Floats, logs: Floats, reference: float, most: int) -> Summary
     distinct, starts, counts = np.unique(sizes, return_index=True, return_counts=True)
     medians = 0.5 * (logs[starts + (counts - 1) // 2] + logs[starts + counts // 2])
     index = np.repeat(np.arange(len(distinct)), counts)
-    sd = _scatter(logs, index, starts, counts)
-    kept = _kept(logs, index, starts, sd, _SPIKE_SDS)
+    kept = _kept(logs, index, starts, _scatter(logs, index, starts, counts), _SPIKE_SDS)
+    if kept.mean() < 1 - _MOST_SPIKES:
+        sd = max(_by_medians(logs, index, starts, counts), _SPIKE_FLOOR)
+        kept = _kept(logs, index, starts, sd, _SPIKE_SDS)
     kept_counts = np.add.reduceat(kept.astype(float), starts)
     means = np.add.reduceat(np.where(kept, logs, 0.0), starts) / kept_counts
     squares = float(np.where(kept, (logs - means[index]) ** 2, 0.0).sum())
