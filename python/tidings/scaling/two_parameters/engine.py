@@ -72,8 +72,8 @@ _KINDS_OF_PAIRS: tuple[tuple[tuple[str, ...], int, float], ...] = (
 """The same with a second term h in one parameter: faster than that in the product, or slower."""
 
 _CONSTANT_PRIOR = 0.05
-_STATED_PRIOR = math.log(1e-4)
-"""Ln of the prior of the sum that is stated: about that of a likely sum of chosen terms."""
+_STATED_PRIOR = math.log(3e-6)
+"""Ln of the prior of the sum that is stated: too little to dilute the kinds that are searched."""
 _MOST_PRODUCTS = 5
 _LARGEST_LOG = 300.0
 _NEGLIGIBLE = 1e-5
