@@ -5,7 +5,7 @@
 Each list is drawn by a seed of its own, which also draws its cases: three to ten sizes, four or six
 repetitions. Writes few-sizes.csv, a line for all, for each number of sizes, noise and family. The
 near expectation is slower than the growth, but within its limits (`verdicts`). The thresholds
-of `verdict.calibration` were chosen on the lists of seeds 3000 to 3003 (`--tune` prints shares
+of `verdict.calibration` were chosen on the lists of seeds 40100 to 40138 (`--tune` prints shares
 below other thresholds); these are not read again.
 """
 

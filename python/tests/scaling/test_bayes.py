@@ -75,6 +75,61 @@ def test_mixtures_are_named_by_their_leading_term() -> None:
     assert fit(noisy(values, 1, 1)).growth == Term.of(2)
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2, 4, 5])
+def test_spikes_are_omitted_where_half_of_a_size_are_spikes(seed: int) -> None:
+    """Two of four values at two of five sizes, and one at two others: six of twenty."""
+    rng = np.random.default_rng(seed)
+    values = [[n**1.5 * np.exp(rng.normal(0, 0.03)) for _ in range(4)] for n in SIZES[:5]]
+    clean = np.mean(np.log(values), axis=1)
+    for at, count in enumerate((0, 2, 1, 2, 1)):
+        clean[at] = np.mean(np.log(values[at][count:]))
+        for repetition in range(count):
+            values[at][repetition] *= rng.uniform(1.5, 10)
+    summary = fit(np.array(values), SIZES[:5]).summary
+    assert summary.spikes == 6
+    assert np.allclose(np.diff(summary.logs), np.diff(clean), atol=0.05)
+
+
+def test_spikes_that_are_alike_are_no_cluster_of_a_size() -> None:
+    """Two of them are close together, and only one value is none: values are not fast by chance."""
+    rows = [[n * f for f in (1.0, 1.01, 0.99, 1.005)] for n in SIZES]
+    rows[2] = [SIZES[2] * f for f in (1.0, 5.0, 5.02, 8.0)]
+    summary = fit(np.array(rows)).summary
+    assert summary.counts.tolist() == [4.0, 4.0, 1.0, *[4.0] * (len(SIZES) - 3)]
+
+
+def test_a_second_level_of_many_values_is_scatter_and_no_spikes() -> None:
+    """A processor has two speeds: three of five times are alike, and two a few per cent longer."""
+    rng = np.random.default_rng(3)
+    fast = 1 + 1e-5 * rng.standard_normal((len(SIZES), 3))
+    slow = 1.02 + 0.01 * rng.random((len(SIZES), 2))
+    times = 6.2e-7 * np.concatenate([fast, slow], axis=1)
+    times[0] *= 1.003
+    summary = fit(times).summary
+    assert summary.spikes == 0
+    assert summary.variance > 0.005**2
+    assert fit(times).growth == Term.of(0)
+
+
+def test_equal_values_of_a_coarse_clock_are_not_all_there_is() -> None:
+    """Two of three are equal at each size; the third, a tick later, is none the less a value."""
+    ticks = np.outer(SIZES, [10.0, 10.0, 11.0])
+    ticks[::2, 2] = SIZES[::2] * 9
+    model = fit(ticks)
+    assert model.summary.spikes == 0
+    assert model.form("n") == ""
+    counts = np.outer(SIZES, [10.0, 10.0, 10.0])
+    counts[3, 1] *= 4
+    assert fit(counts).summary.spikes == 1
+    assert fit(counts).form("n") == "10 n"
+
+
+def test_one_fast_value_is_a_spike_beside_most_of_a_size() -> None:
+    rows = [[n * f for f in (1.0, 1.01, 0.99, 1.005)] for n in SIZES]
+    rows[2][0] /= 5
+    assert fit(np.array(rows)).summary.spikes == 1
+
+
 def test_spikes_are_omitted() -> None:
     values = noisy(values_of("n"), 2, 5)
     values[2, 1] *= 8

@@ -59,7 +59,7 @@ def test_a_violation_exits_with_1(folder: Path, capsys: pytest.CaptureFixture[st
     text = expectation("slow", "n log n", 'litmus = "sort"') + expectation("sort", "n log n")
     assert check(folder, text) == 1
     out = capsys.readouterr().out
-    assert "grows faster than O(n^1.25 log n), the limit" in out
+    assert "grows faster than O(n^1.25 log n), the limit; δ is O(n / log n) with 95 %" in out
     assert "slow: code: litmus test sort is as expected" in out
 
 

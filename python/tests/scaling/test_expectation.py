@@ -60,6 +60,7 @@ def test_growth_is_read(text: str, power: float, logs: float, rate: float) -> No
         ("nlogn", 0, "one word"),
         ("n!", 1, "a factorial is not among the terms"),
         ("n * m log n", 4, "keep one fixed"),
+        ("factorial(n)", 10, "`factorial` is not among the functions"),
         ("1 - n", 2, "must grow more slowly"),
         ("n - n", 2, "must grow more slowly"),
         ("Ω(n)", 0, "states no upper limit"),

@@ -14,7 +14,7 @@ from tidings.scaling.measurement import Measurement, MeasurementError, Row
     [
         (Row(8, "", "", 0.0, "m.jsonl:3"), r"m\.jsonl:3: the value at size 8 is 0"),
         (Row(8, "", "", -1.0), "only positive values"),
-        (Row(8, "", "", math.nan, "m.jsonl:3"), r"m\.jsonl:3: the value at size 8 is missing"),
+        (Row(8, "", "", math.nan, "m.jsonl:3"), r"m\.jsonl:3: the value at size 8 is NaN"),
         (Row(8, "", "", math.inf), "only positive values"),
         (Row(0, "", "", 1.0), "sizes must be positive"),
         (Row(math.nan, "", "", 1.0), "sizes must be positive"),

@@ -181,7 +181,9 @@ def test_a_suite_shares_its_rate_of_false_alarms() -> None:
 def test_thresholds_follow_the_rate() -> None:
     assert verdict.threshold(0.01) == pytest.approx(0.26)
     assert verdict.threshold(0.001) == pytest.approx(0.026)
-    assert verdict.threshold(0.01, 3) < verdict.threshold(0.01, 5) == verdict.threshold(0.01, 9)
+    assert verdict.threshold(0.01) == verdict.threshold(0.01, 6) == verdict.threshold(0.01, 9)
+    listed = [verdict.threshold(0.01, sizes) for sizes in (3, 4, 5, 6)]
+    assert listed == pytest.approx([0.10, 0.14, 0.14, 0.26])
     assert verdict.threshold(0.5) < 0.5
 
 

@@ -173,7 +173,11 @@ def _fitted_in_two(
     try:
         asked = TwoExpectation.lifted(expectation, names) if expectation else None
         within = TwoExpectation.lifted(stated.within, names).growth if stated.within else None
-        model = engine.fit(measurement, asked.growth if asked else None)
+        model = (
+            engine.fit(measurement, asked.growth, asked.stated)
+            if asked
+            else engine.fit(measurement)
+        )
         text = model.growth.big_o(measurement.parameter)
         found = asked or TwoExpectation(model.growth, names, text)
         limits = TwoLimits.around(found.growth, within)

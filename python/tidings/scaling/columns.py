@@ -135,7 +135,7 @@ def _problem(size: float, value: float, where: str) -> str:
     if not 0.0 < size < math.inf:
         return f"{where}: the size is {size:g}; sizes must be positive"
     if math.isnan(value):
-        return f"{where}: the value at size {size:g} is missing"
+        return f"{where}: the value at size {size:g} is NaN, so missing: omit its row"
     return (
         f"{where}: the value at size {size:g} is {value:g}; only positive values can "
         "grow by a factor: omit it, or subtract less"

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NoReturn
 
@@ -86,12 +86,16 @@ class Expectation:
 
 @dataclass(frozen=True)
 class TwoExpectation:
-    """The growth that is expected in two parameters, ``O(n log p + p)``, as `Expectation` is."""
+    """The growth that is expected in two parameters, ``O(n log p + p)``, as `Expectation` is.
+
+    `stated` are the products that were written, also such that another one exceeds.
+    """
 
     growth: Sum
     variables: tuple[str, str]
     source: str = ""
     two_sided: bool = False
+    stated: tuple[Product, ...] = field(default=(), compare=False)
 
     @property
     def variable(self) -> str:
@@ -119,10 +123,11 @@ class TwoExpectation:
                 f"{one} is in `{unknown[0]}`, but what was measured is in {' and '.join(variables)}"
             )
         turned = variables[0] not in one.variables or one.variables.index(variables[0]) == 1
-        growth = one.growth
+        growth, stated = one.growth, one.stated
         if turned:
             growth = Sum.of(Product(own.second, own.first) for own in growth.products)
-        return cls(growth, variables, one.source, one.two_sided)
+            stated = tuple(Product(own.second, own.first) for own in stated)
+        return cls(growth, variables, one.source, one.two_sided, stated)
 
 
 @dataclass(frozen=True)
@@ -139,6 +144,8 @@ class _Parser:
         self.text = text
         self.most_variables = most_variables
         self.variables: list[str] = []
+        self.called = ""
+        self.stated: list[Product] = []
         self.tokens = self._tokens()
         self.at = 0
 
@@ -165,17 +172,21 @@ class _Parser:
             self._fail(f"`{self._peek().text}` is not expected here")
         two_sided = symbol.text in ("Θ", "Theta")
         first, second, *_ = [*self.variables, "", ""]
-        return TwoExpectation(growth, (first, second), self.text.strip(), two_sided)
+        source = self.text.strip()
+        return TwoExpectation(growth, (first, second), source, two_sided, tuple(self.stated))
 
     def _sum(self) -> Sum:
         total = self._product()
+        stated = list(total.products)
         while self._peek().text in ("+", "-"):
             sign = self._next()
             term = self._product()
             if sign.text == "-" and (not total.covers(term) or term.covers(total)):
                 self._back_at(sign)
                 self._fail("what is subtracted must grow more slowly than what it is taken from")
+            stated += term.products
             total = total + term
+        self.stated = stated
         return total
 
     def _product(self) -> Sum:
@@ -379,10 +390,17 @@ class _Parser:
                 self._back_at(token)
                 self._fail(self._too_many(token.text))
             self.variables.append(token.text)
+            if len(token.text) > 1 and self._peek().text == "(":
+                self.called = token.text
         return self._of_variable(token.text, Term(power=Fraction(1)))
 
     def _too_many(self, name: str) -> str:
         first, *_ = self.variables
+        if self.called:
+            return (
+                f"`{self.called}` is not among the functions, which are log, sqrt and exp; as a "
+                f"variable it would be one beside `{name}`"
+            )
         if self.most_variables == 1:
             return (
                 f"two variables, `{first}` and `{name}`: only one can grow here; keep one fixed, "

@@ -322,7 +322,7 @@ def _fitted(
 
     assert not isinstance(expectation, Expectation), "the fixture states both in two parameters"
     assert not isinstance(measurement, Measurement), "the fixture states both in two parameters"
-    return engine.fit(measurement, expectation.growth)
+    return engine.fit(measurement, expectation.growth, expectation.stated)
 
 
 def _at_points(

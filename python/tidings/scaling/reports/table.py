@@ -50,10 +50,9 @@ def remarks(one: Checked) -> list[str]:
     said = [f"{name}: {reason}" for reason in (*evaluation.reasons, *one.measurement.warnings)]
     if evaluation.outcome is Outcome.VIOLATED:
         low, high = (term.big_o(variable) for term in evaluation.divergence_band)
-        said.append(
-            f"{name}: grows faster than {evaluation.limits.upper.big_o(variable)}, the limit; "
-            f"δ is between {low} and {high} with 95 %"
-        )
+        upper = evaluation.limits.upper.big_o(variable)
+        band = low if low == high else f"between {low} and {high}"
+        said.append(f"{name}: grows faster than {upper}, the limit; δ is {band} with 95 %")
     form = one.model.form(variable)
     if form:
         said.append(f"{name}: exactly {form}")

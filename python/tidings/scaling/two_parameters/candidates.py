@@ -77,6 +77,7 @@ def axis(
     sums = _pairs(problem, at, lines, listed, KEPT_PAIRS)
     for term in asked:
         sums += _pairs(problem, at, lines, _led_by(listed, term), KEPT_PAIRS_EXPECTED)
+    sums += [(lead, lower) for lead in asked for lower in asked if lower < lead]
     sums = list(dict.fromkeys(sums))
     best.update(asked, *sums)
     kept = [i for i, term in enumerate(terms) if term in best]

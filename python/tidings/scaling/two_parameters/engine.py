@@ -14,9 +14,10 @@ beside the lines.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,7 @@ from tidings.scaling.terms import CONSTANT, log_values
 from tidings.scaling.two_parameters import fits
 from tidings.scaling.two_parameters.candidates import Axis, axis
 from tidings.scaling.two_parameters.points import MOST_POINTS, PointsMeasurement
-from tidings.scaling.two_parameters.products import Product, Sum
+from tidings.scaling.two_parameters.products import ONE, Product, Sum
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -71,6 +72,10 @@ _KINDS_OF_PAIRS: tuple[tuple[tuple[str, ...], int, float], ...] = (
 """The same with a second term h in one parameter: faster than that in the product, or slower."""
 
 _CONSTANT_PRIOR = 0.05
+_STATED_PRIOR = math.log(3e-6)
+"""Ln of the prior of the sum that is stated: too little to dilute the kinds that are searched."""
+_MOST_PRODUCTS = 5
+_LARGEST_LOG = 300.0
 _NEGLIGIBLE = 1e-5
 _LIKELY = 1e-4
 _SPREAD = np.array([-2.8, -1.9, -1.2, -0.6, 0.0, 0.6, 1.2, 1.9, 2.8])
@@ -81,7 +86,7 @@ _SPREAD_WEIGHTS = np.exp(-(_SPREAD**2) / 2) * np.gradient(_SPREAD)
 class _Kind:
     """All models of one sum: indices of f, g and h (-1: none), and their fits.
 
-    `side` is the parameter that h is in.
+    `side` is the parameter that h is in. The sum that is stated has `products` instead.
     """
 
     terms: tuple[str, ...]
@@ -91,6 +96,7 @@ class _Kind:
     second: Places
     other: Places
     fits: fits.Fits
+    products: tuple[Product, ...] = ()
 
     def places(self, models: Places) -> tuple[Places, Places, Places]:
         """Return the indices of some models' f, g and h."""
@@ -98,6 +104,8 @@ class _Kind:
 
     def growth(self, at: tuple[int, int, int], axes: tuple[Axis, Axis]) -> Sum:
         """Return the growth of a model: the sum of its leading terms."""
+        if self.products:
+            return Sum.of(self.products[-self.leads :])
         own = (axes[0], axes[1], axes[self.side])
         f, g, h = (axis.terms[i] if i >= 0 else CONSTANT for axis, i in zip(own, at))
         products = {
@@ -213,7 +221,11 @@ class TwoModel:
             share = self.shares[begin : begin + len(kind.first)]
             begin += len(kind.first)
             kept = np.flatnonzero(share > _LIKELY)
-            terms = _terms(self.axes, kind.terms, kind.side, kind.places(kept))
+            if kind.products:
+                terms = _stated_terms(kind.products, self.measurement.points, self.middle)[None]
+                terms = terms[: len(kept)]
+            else:
+                terms = _terms(self.axes, kind.terms, kind.side, kind.places(kept))
             found.append(np.logaddexp.reduce(kind.fits.logs[kept][:, :, None] + terms, axis=1))
         return np.concatenate(found)
 
@@ -255,6 +267,9 @@ class TwoModel:
     def _terms_at(self, kind: _Kind, kept: Places, point: tuple[float, float]) -> Floats:
         """Return logarithms of a kind's terms at a point, as those at the measured ones."""
         middle = self.measurement.points[self.middle]
+        if kind.products:
+            there = np.array([point, middle])
+            return _stated_terms(kind.products, there, 1)[None, :, 0][: len(kept)]
         values = []
         for own, at, centre in zip(self.axes, point, middle):
             logs = log_values(own.terms, np.array([at, centre]))
@@ -322,8 +337,15 @@ def _exp(value: float) -> float:
     return math.exp(value) if value < 709 else math.inf
 
 
-def fit(measurement: PointsMeasurement, expected: Sum | None = None) -> TwoModel:
-    """Return the posterior; an expectation, if there is one, is among the candidates."""
+def fit(
+    measurement: PointsMeasurement,
+    expected: Sum | None = None,
+    stated: Sequence[Product] = (),
+) -> TwoModel:
+    """Return the posterior; an expectation, if there is one, is among the candidates.
+
+    `stated` are its products as they were written, also such that others exceed.
+    """
     summary = summarize(measurement.rows, MOST_POINTS)
     products = expected.products if expected else ()
     asked = ([p.first for p in products], [p.second for p in products])
@@ -333,6 +355,10 @@ def fit(measurement: PointsMeasurement, expected: Sum | None = None) -> TwoModel
     def weigh(problem: Problem) -> TwoModel:
         axes = tuple(axis(problem, points[:, i], lines[i], middle, asked[i]) for i in (0, 1))
         kinds, priors = _weighed(problem, (axes[0], axes[1]), middle)
+        if expected and not expected.is_constant:
+            own = _stated(problem, expected, stated, points, middle)
+            kinds += own
+            priors = np.append(priors, np.full(len(own), _STATED_PRIOR))
         evidence = np.concatenate([kind.fits.log_evidence for kind in kinds])
         return TwoModel(
             measurement, summary, problem, (axes[0], axes[1]), tuple(kinds), middle,
@@ -357,6 +383,42 @@ def _weighed(problem: Problem, axes: tuple[Axis, Axis], middle: int) -> tuple[li
         kinds.append(_Kind(names, leads, side, *places, found))
         priors.append(prior)
     return kinds, np.concatenate(priors)
+
+
+def _stated(
+    problem: Problem, growth: Sum, stated: Sequence[Product], points: Floats, middle: int
+) -> list[_Kind]:
+    """Fit the sum that is stated, whatever its products: alone, with a constant, and with means.
+
+    Growth between two products is lower than their sum: p n beside p^2 and n^2. Where that is not
+    stated, it is their geometric mean.
+    """
+    lower = [one for one in dict.fromkeys(stated) if one not in growth.products and one != ONE]
+    listed = [(*lower, *growth.products)]
+    if len(growth.products) > 1 and not lower:
+        means = [one**0.5 * other**0.5 for one, other in combinations(growth.products, 2)]
+        listed.append((*means, *growth.products))
+    kinds, none = [], np.full(1, -1)
+    for products in listed:
+        for own in (products, (ONE, *products)):
+            if len(own) > _MOST_PRODUCTS:
+                continue
+            terms = _stated_terms(own, points, middle)
+            found = fits.fitted(problem, terms[None], len(growth.products), middle)
+            names = tuple(product.text(("p", "n")) for product in own)
+            kinds.append(_Kind(names, len(growth.products), 0, none, none, none, found, own))
+    return kinds
+
+
+def _stated_terms(products: Sequence[Product], points: Floats, middle: int) -> Floats:
+    """Return ln of products (first axis) at points, relative to the middle one."""
+    logs = np.zeros((len(products), len(points)))
+    for axis_of, at in enumerate(points.T):
+        terms = [(one.first, one.second)[axis_of] for one in products]
+        values = log_values(terms, at)
+        centre = values[:, middle]
+        logs += values - np.where(np.isfinite(centre), centre, 0.0)[:, None]
+    return np.asarray(np.clip(logs, -_LARGEST_LOG, _LARGEST_LOG))
 
 
 def _terms(

@@ -1,9 +1,9 @@
 """Verdicts on growth in two parameters, by the rules of one parameter.
 
-The threshold of `violated` is that of five sizes, held to drawn functions of two parameters
-(studies/growth-engines/two_parameters.py). A misfit is a scatter between points that no growth
-describes, alone or beside a step (`steps`). Where sum and product of the terms cannot be told
-apart, the point to measure next is the corner of both lines' largest values.
+The threshold of `violated` is that of as many sizes as there are points, held to drawn functions of
+two parameters (studies/growth-engines/two_parameters.py). A misfit is a scatter between points that
+no growth describes, alone or beside a step (`steps`). Where sum and product of the terms cannot be
+told apart, the point to measure next is the corner of both lines' largest values.
 """
 
 from __future__ import annotations

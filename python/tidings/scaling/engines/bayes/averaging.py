@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 Which = NDArray[np.bool_]
 
 NEAR = 0.25 + 1e-9
-NEAR_SHARE = 0.7
+NEAR_SHARE = 0.4
 """The weight of near neighbours' probability beside a term's own, where one is named."""
 
 EXPECTED_SHARE = 0.5

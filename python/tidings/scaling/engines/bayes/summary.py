@@ -4,7 +4,7 @@ Noise is considered relative: ln(value) is compared. All logarithms are relative
 of the measurement and rounded to 2^-30, far below any noise, so that another unit, which changes
 the last bits of a float, changes nothing. Within a size, repetitions further than four robust
 standard deviations (pooled over all sizes) from the densest cluster are spikes and are omitted; the
-others are averaged.
+others are averaged. Spikes are slow, so that half of a size's repetitions may be some.
 
 Rows of one run count once: with several runs, a run's rows at a size are their median, and the
 scatter is that between runs. Where every run has every size, a run's own factor cancels and is
@@ -30,7 +30,15 @@ _ROUNDING = 2.0**30
 _SPIKE_SDS = 4.0
 _CLUSTER_SDS = 3.0
 _SPIKE_FLOOR = 3e-7
+_ROUGH_SDS = 4.0
+_MOST_SPIKES = 1 / 3
+"""If more of all values seem to be spikes, they are a second level, and part of the scatter."""
 _NORMAL_MAD = 1.4826
+_HALVES = np.array([0.956, 0.361, 0.906, 0.593, 0.938, 0.721, 0.971, 0.804, 0.999])
+"""Median width of the shortest half of 2 to 10 normal values, in standard deviations."""
+_MOST_LISTED = len(_HALVES) + 1
+_HALF, _SHORTER = 1.349, 1.7
+"""That of very many, and how much shorter it is of fewer."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +77,10 @@ def _pooled(sizes: Floats, logs: Floats, reference: float, most: int) -> Summary
     distinct, starts, counts = np.unique(sizes, return_index=True, return_counts=True)
     medians = 0.5 * (logs[starts + (counts - 1) // 2] + logs[starts + counts // 2])
     index = np.repeat(np.arange(len(distinct)), counts)
-    sd = max(_robust_sd(np.abs(logs - medians[index]), counts), _SPIKE_FLOOR)
-    centres = _centres(logs, index, starts, sd)
-    kept = np.abs(logs - centres[index]) <= _SPIKE_SDS * sd
+    kept = _kept(logs, index, starts, _scatter(logs, index, starts, counts), _SPIKE_SDS)
+    if kept.mean() < 1 - _MOST_SPIKES:
+        sd = max(_by_medians(logs, index, starts, counts), _SPIKE_FLOOR)
+        kept = _kept(logs, index, starts, sd, _SPIKE_SDS)
     kept_counts = np.add.reduceat(kept.astype(float), starts)
     means = np.add.reduceat(np.where(kept, logs, 0.0), starts) / kept_counts
     squares = float(np.where(kept, (logs - means[index]) ** 2, 0.0).sum())
@@ -96,6 +105,7 @@ def _pooled(sizes: Floats, logs: Floats, reference: float, most: int) -> Summary
 def _centres(logs: Floats, index: NDArray[np.intp], starts: NDArray[np.intp], sd: float) -> Floats:
     """Return the mean of each size's densest cluster, the lower one of two: spikes are slow.
 
+    If no cluster has most of a size's values, it is that of the lowest: spikes may be close, too.
     `logs` ascend within a size, so a value's cluster is a slice of them. All are whole multiples
     of the rounding: as integers, with each size moved out of the others' reach, one search finds
     the slices of all sizes, and sums are exact.
@@ -108,22 +118,73 @@ def _centres(logs: Floats, index: NDArray[np.intp], starts: NDArray[np.intp], sd
     high = np.searchsorted(apart, apart + reach, "right")
     crowd = high - low
     ends = np.append(starts[1:], len(logs))
-    most = np.repeat(np.maximum.reduceat(crowd, starts), ends - starts)
-    places = np.where(crowd == most, np.arange(len(logs)), len(logs))
-    densest = np.minimum.reduceat(places, starts)
+    most, counts = np.maximum.reduceat(crowd, starts), ends - starts
+    places = np.where(crowd == np.repeat(most, counts), np.arange(len(logs)), len(logs))
+    densest = np.where(2 * most > counts, np.minimum.reduceat(places, starts), starts)
     sums = np.append(0, np.cumsum(whole))
     means = (sums[high[densest]] - sums[low[densest]]) / crowd[densest]
     return np.asarray(means / _ROUNDING)
 
 
-def _robust_sd(distances: Floats, counts: NDArray[np.intp]) -> float:
+def _scatter(
+    logs: Floats, index: NDArray[np.intp], starts: NDArray[np.intp], counts: NDArray[np.intp]
+) -> float:
+    """Return the standard deviation of values that are no spikes; infinite without repetitions.
+
+    The shortest half of each size's values has no spikes in it as long as most are none, which a
+    median of four has with two. What is near by that measure gives the standard deviation. Where
+    halves are of equal values, as a coarse clock gives, the distances to medians tell more.
+    """
+    sd = _by_shortest_halves(logs, starts, counts)
+    if sd == math.inf:
+        return sd
+    sd = max(sd or _by_medians(logs, index, starts, counts), _SPIKE_FLOOR)
+    kept = _kept(logs, index, starts, sd, _ROUGH_SDS)
+    number = np.add.reduceat(kept.astype(float), starts)
+    means = np.add.reduceat(np.where(kept, logs, 0.0), starts) / number
+    freedom = float(number.sum()) - len(starts)
+    squares = float(np.where(kept, (logs - means[index]) ** 2, 0.0).sum())
+    return max(math.sqrt(squares / freedom), _SPIKE_FLOOR) if freedom else sd
+
+
+def _by_medians(
+    logs: Floats, index: NDArray[np.intp], starts: NDArray[np.intp], counts: NDArray[np.intp]
+) -> float:
     """Return the standard deviation by distances to medians, without each size's nearest."""
+    medians = 0.5 * (logs[starts + (counts - 1) // 2] + logs[starts + counts // 2])
     several = int((counts - 1)[counts > 1].sum())
-    if several == 0:
-        return math.inf
-    ordered = np.sort(distances)[len(distances) - several :]
+    ordered = np.sort(np.abs(logs - medians[index]))[len(logs) - several :]
     middle = ordered[(several - 1) // 2] + ordered[several // 2]
     return _NORMAL_MAD * 0.5 * float(middle)
+
+
+def _by_shortest_halves(logs: Floats, starts: NDArray[np.intp], counts: NDArray[np.intp]) -> float:
+    """Return the standard deviation by the median of sizes' shortest halves, weighted by counts."""
+    several = counts > 1
+    if not several.any():
+        return math.inf
+    more = np.repeat(counts // 2, counts)
+    place = np.arange(len(logs))
+    last = np.repeat(starts + counts, counts) - 1
+    ends = np.minimum(place + more, len(logs) - 1)
+    widths = np.where(place + more <= last, logs[ends] - logs, math.inf)
+    shortest = np.minimum.reduceat(widths, starts)[several]
+    counts = counts[several]
+    listed = _HALVES[np.minimum(counts, _MOST_LISTED) - 2]
+    usual = np.where(counts <= _MOST_LISTED, listed, _HALF * (1 - _SHORTER * counts ** (-2 / 3)))
+    ratios = shortest / usual
+    order = ratios.argsort(kind="stable")
+    cumulated = np.cumsum(counts[order] - 1)
+    first, second = np.searchsorted(2 * cumulated, [cumulated[-1], cumulated[-1] + 1])
+    return 0.5 * float(ratios[order[first]] + ratios[order[second]])
+
+
+def _kept(
+    logs: Floats, index: NDArray[np.intp], starts: NDArray[np.intp], sd: float, most: float
+) -> NDArray[np.bool_]:
+    """Return which values are within so many standard deviations of their size's cluster."""
+    centres = _centres(logs, index, starts, sd)
+    return np.asarray(np.abs(logs - centres[index]) <= most * sd)
 
 
 def _one_value_a_run(sizes: Floats, logs: Floats, runs: NDArray[np.int64]) -> tuple[Floats, Floats]:
