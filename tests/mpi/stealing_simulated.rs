@@ -58,8 +58,8 @@ fn knowledge_among_simulated_ranks_halves_steals_and_moved_tasks() {
     assert!(number(&known, "efficiency") >= number(&random, "efficiency"), "{known} {random}");
 }
 
-/// Who answers and gossips within its tasks loses less of the phase: thieves do not wait for the end
-/// of a task, and know more.
+/// Who answers and gossips within its tasks loses less of the phase: thieves do not wait for the
+/// end of a task, and know more.
 #[test]
 fn tasks_that_call_progress_answer_thieves_and_take_part_in_gossip() {
     let words = ["--selection", "known", "--progress-us", "1000"];
