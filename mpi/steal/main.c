@@ -10,9 +10,10 @@
  * work is predicted take that time instead and find nothing, so that a thousand ranks fit into
  * one process; with --progress-us such a task looks for messages so often. With --kill a rank
  * kills itself when it has run so many tasks. APPLICATION is a name such as uts:T1, fib:30,
- * queens:12, scf:4x2x2, tce:24,8, homology:400 or uneven:64000. Rank 0 prints a line of JSON for each iteration, and writes the schedule of the
- * last one to FILE; with --replay the first one is done again as FILE says. With either, `order` is
- * a hash of which tasks each rank ran, in their order. With --slow-us a task of each third rank
+ * queens:12, scf:4x2x2, tce:24,8, homology:400 or uneven:64000. Rank 0 prints a line of JSON for
+ * each iteration, and writes the schedule of the last one to FILE; with --replay the first one is
+ * done again as FILE says. With either, `order` is a hash of which tasks each rank ran, in their
+ * order. With --slow-us a task of each third rank
  * takes so much longer. Where MPI survives deaths (tidings_steal_mpi.h), those that live go on,
  * and the least of them prints.
  * Status: 0 all is right (or not known to be wrong), 1 a result is wrong or a file is not
