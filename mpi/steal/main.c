@@ -4,14 +4,16 @@
  * usage: mpirun -n RANKS tidings-mpi-steal APPLICATION
  *        [--selection random|lifelines|known|nearest] [--iterations N] [--retain] [--one-sided]
  *        [--half work|count] [--poll-us N] [--seed N] [--check] [--model] [--task-ns N]
- *        [--unit-us N] [--trace FILE] [--replay FILE] [--slow-us N] [--kill RANK,TASKS]...
+ *        [--unit-us N] [--progress-us N] [--trace FILE] [--replay FILE] [--slow-us N]
+ *        [--kill RANK,TASKS]...
  * On a simulated machine a task takes --task-ns and does what it does. With --model, tasks whose
  * work is predicted take that time instead and find nothing, so that a thousand ranks fit into
- * one process. With --kill a rank kills itself when it has run so many tasks. APPLICATION is a
- * name such as uts:T1, fib:30, queens:12, scf:4x2x2, tce:24,8, homology:400 or
- * uneven:64000. Rank 0 prints a line of JSON for each iteration, and writes the schedule of the
- * last one to FILE; with --replay the first one is done again as FILE says. With either, `order` is
- * a hash of which tasks each rank ran, in their order. With --slow-us a task of each third rank
+ * one process; with --progress-us such a task looks for messages so often. With --kill a rank
+ * kills itself when it has run so many tasks. APPLICATION is a name such as uts:T1, fib:30,
+ * queens:12, scf:4x2x2, tce:24,8, homology:400 or uneven:64000. Rank 0 prints a line of JSON for
+ * each iteration, and writes the schedule of the last one to FILE; with --replay the first one is
+ * done again as FILE says. With either, `order` is a hash of which tasks each rank ran, in their
+ * order. With --slow-us a task of each third rank
  * takes so much longer. Where MPI survives deaths (tidings_steal_mpi.h), those that live go on,
  * and the least of them prints.
  * Status: 0 all is right (or not known to be wrong), 1 a result is wrong or a file is not
@@ -34,6 +36,7 @@ typedef struct Run {
     Kill kill;
     bool check, model;
     double slow_s; /* that each of this rank's tasks takes longer */
+    double progress_s; /* after which a task of a model looks for messages, 0: it does not */
     double owed_s; /* of simulated time, to be spent with what comes next */
     uint64_t order;
     double task_s; /* that a simulated machine takes for a task whose work nobody predicts */
@@ -51,8 +54,8 @@ static void usage(const char *what)
             "tidings-mpi-steal: %s\n"
             "usage: tidings-mpi-steal APPLICATION [--selection random|lifelines|known|nearest] "
             "[--iterations N] [--retain] [--one-sided] [--half work|count] [--poll-us N] "
-            "[--seed N] [--check] [--model] [--task-ns N] [--unit-us N] [--trace FILE] "
-            "[--replay FILE] [--slow-us N] [--kill RANK,TASKS]...\n",
+            "[--seed N] [--check] [--model] [--task-ns N] [--unit-us N] [--progress-us N] "
+            "[--trace FILE] [--replay FILE] [--slow-us N] [--kill RANK,TASKS]...\n",
             what);
 }
 
@@ -82,6 +85,8 @@ static bool take(Run *run, const char *option, const char *value)
         run->options.poll_us = (uint32_t)taken;
     } else if (!strcmp(option, "--unit-us") && kills_number(value, 1000, 100000000, &taken)) {
         run->options.unit_us = (uint32_t)taken;
+    } else if (!strcmp(option, "--progress-us") && kills_number(value, 1, 1000000, &taken)) {
+        run->progress_s = 1e-6 * (double)taken;
     } else if (!strcmp(option, "--task-ns") && kills_number(value, 0, 1000000000, &taken)) {
         run->task_s = 1e-9 * (double)taken;
     } else if (!strcmp(option, "--seed") && kills_number(value, 0, 2000000000, &taken)) {
@@ -155,6 +160,17 @@ static void spend(Run *run, double seconds)
     run->owed_s = 0;
 }
 
+/* Spends what a task of a model takes, and has its rank answer meanwhile. */
+static void spend_looking(Run *run, TidingsStealTasks *tasks, double seconds)
+{
+    while (run->progress_s > 0 && seconds > run->progress_s) {
+        machine_work(run->progress_s);
+        seconds -= run->progress_s;
+        tidings_steal_progress(tasks);
+    }
+    spend(run, seconds);
+}
+
 /* Takes a while. */
 static void linger(double seconds)
 {
@@ -172,7 +188,7 @@ static void body(TidingsStealTasks *tasks, void *user)
     if (run->slow_s > 0) linger(run->slow_s);
     double predicted_s = 1e-9 * (double)tidings_steal_predicted_ns(tasks);
     kills_count(&run->kill);
-    if (run->model && predicted_s > 0) return spend(run, predicted_s);
+    if (run->model && predicted_s > 0) return spend_looking(run, tasks, predicted_s);
     if (machine_simulated()) spend(run, run->task_s);
     if (!tidings_application_run(run->application, task, bytes, spawn, tasks))
         MPI_Abort(MPI_COMM_WORLD, 3);

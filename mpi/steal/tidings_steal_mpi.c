@@ -489,5 +489,7 @@ MPI_Comm tidings_steal_communicator(const TidingsSteal *steal)
 
 void tidings_steal_progress(TidingsStealTasks *tasks)
 {
-    if (!take_in(tasks->steal)) perform(tasks->steal);
+    TidingsSteal *steal = tasks->steal;
+    if (steal->board.node) gossip(steal, now_us(steal));
+    if (!take_in(steal)) perform(steal);
 }

@@ -178,7 +178,8 @@ int tidings_steal_child_first(TidingsStealTasks *tasks, const TidingsStealTask *
 int tidings_steal_finish_first(TidingsStealTasks *tasks, const TidingsStealTask *body,
                                uint32_t step, const void *state, size_t bytes);
 
-/* Answers thieves; for tasks that run longer than thieves should wait. */
+/* Answers thieves, and takes in what others have; for tasks that run longer than thieves should
+ * wait. */
 void tidings_steal_progress(TidingsStealTasks *tasks);
 
 /* What an error means, in a sentence that lives as long as the program. */

@@ -36,6 +36,7 @@ COLUMNS = (
 RANKS = (
     "network",
     "ranks",
+    "progress_us",
     "victims",
     "seconds",
     "efficiency",
@@ -161,10 +162,12 @@ def figure(table: Table) -> Figure:
 def of_ranks(table: Table) -> dict[str, str]:
     """Return the page's table of ranks with real messages."""
     lines = []
-    for network, ranks, policy in table.distinct("network", "ranks", "victims"):
-        own = table.where(network=network, ranks=ranks, victims=policy)
-        lines.append([network, f"{int(ranks):,}", policy, *counts(own)])
-    return {"ranks": markdown(["network", "ranks", *HEADS], lines)}
+    keys = ("network", "ranks", "progress_us", "victims")
+    for network, ranks, progress_us, policy in table.distinct(*keys):
+        own = table.where(network=network, ranks=ranks, progress_us=progress_us, victims=policy)
+        answers = f"each {int(progress_us) // 1000} ms" if int(progress_us) else "when it ends"
+        lines.append([network, f"{int(ranks):,}", answers, policy, *counts(own)])
+    return {"ranks": markdown(["network", "ranks", "a task answers", *HEADS], lines)}
 
 
 def held_out(table: Table) -> dict[str, str]:

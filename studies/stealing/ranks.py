@@ -2,7 +2,9 @@
 
     studies/stealing/run ranks
 
-Each rank begins with a thousand tasks of `uneven`. A look for messages takes no time, but who takes
+Each rank begins with a thousand tasks of `uneven`, each of which answers others every millisecond
+(`tidings_steal_progress`). On the torus up to 256 ranks also run them so that none answers before
+it ends. A look for messages takes no time, but who takes
 in one of gossip waits while it is on its way. Of more than 1,024 ranks those that ask at random are
 left out: they exchange a hundred times as many messages as the others; and knowledge has a unit of
 40 ms there, so that it exchanges a quarter of its messages. Runs are functions of their arguments,
@@ -36,6 +38,10 @@ MOST_RANDOM = 1024
 """The most ranks of which each asks others at random."""
 UNIT_MS, UNIT_OF_MANY_MS = 10, 40
 """The unit of the gossip, up to so many ranks and beyond."""
+PROGRESS_US = 1000
+"""How often a task answers others."""
+MOST_BETWEEN = 256
+"""The most ranks of which some answer between tasks only."""
 NETWORKS = {"torus": "torus", "fat tree": "fat-tree"}
 VICTIMS = ("random", "lifelines", "known")
 OPTIONS = (
@@ -56,6 +62,7 @@ class Row(NamedTuple):
 
     network: str
     ranks: int
+    progress_us: int
     victims: str
     seconds: str
     efficiency: str
@@ -72,6 +79,7 @@ class Case(NamedTuple):
 
     network: str
     ranks: int
+    progress_us: int
     victims: str
 
     @property
@@ -88,7 +96,9 @@ def cases(all_ranks: list[int]) -> Iterator[Case]:
         for network in NETWORKS:
             for victims in VICTIMS:
                 if victims != "random" or ranks <= MOST_RANDOM:
-                    yield Case(network, ranks, victims)
+                    yield Case(network, ranks, PROGRESS_US, victims)
+                if network == "torus" and ranks <= MOST_BETWEEN:
+                    yield Case(network, ranks, 0, victims)
 
 
 def platform(folder: Path, network: str, ranks: int) -> list[str]:
@@ -109,6 +119,8 @@ def phase(program: Path, where: list[str], case: Case) -> dict[str, Any]:
     """Run a phase; raises ValueError if it fails or a task did not run once."""
     tasks = TASKS * case.ranks
     words = [f"uneven:{tasks}", "--model", "--task-ns", "1000", "--selection", case.victims]
+    if case.progress_us:
+        words += ["--progress-us", str(case.progress_us)]
     if case.unit_ms:
         words += ["--unit-us", str(1000 * case.unit_ms)]
     command = ["smpirun", *where, *OPTIONS, str(program), *words]
@@ -127,6 +139,7 @@ def row(case: Case, line: dict[str, Any]) -> Row:
     return Row(
         network=case.network,
         ranks=line["ranks"],
+        progress_us=case.progress_us,
         victims=case.victims,
         seconds=f"{line['seconds']:.4f}",
         efficiency=f"{line['efficiency']:.4f}",

@@ -10,6 +10,11 @@ use crate::toolchain::{Mpi, done, place};
 
 /// What simulated ranks say of a phase of so many tasks a rank.
 fn model_of(ranks: usize, each: usize, victims: &str) -> String {
+    model(ranks, each, &["--selection", victims])
+}
+
+/// The same with these options.
+fn model(ranks: usize, each: usize, options: &[&str]) -> String {
     let (built, folder) = (Built::of(Mpi::Simulated), place());
     let words = ["torus", "--nodes", &ranks.to_string()];
     let (network, hosts) = platform(folder.path(), &words);
@@ -19,7 +24,15 @@ fn model_of(ranks: usize, each: usize, victims: &str) -> String {
     command.args(["--cfg=smpi/simulate-computation:no", "--cfg=smpi/grow-injected-times:no"]);
     command.arg("--cfg=smpi/test:5e-6").arg(built.applications());
     let tasks = format!("uneven:{}", each * ranks);
-    done(command.args([&tasks, "--model", "--selection", victims]))
+    done(command.args([&tasks, "--model"]).args(options))
+}
+
+fn parsed(line: &str) -> Value {
+    serde_json::from_str(line).expect("a line is JSON")
+}
+
+fn number(line: &Value, name: &str) -> f64 {
+    line[name].as_f64().expect("a number")
 }
 
 /// Of so many ranks each look and each nap would be an event of the simulator. Nothing depends on
@@ -33,17 +46,29 @@ fn hundreds_of_simulated_ranks_do_the_same_each_time() {
     }
 }
 
-/// Ranks answer between their tasks, which take up to a fifth of a second, and gossip has to tell
+/// Ranks answer between their tasks, which take up to a tenth of a second, and gossip has to tell
 /// soon enough who has work: when entries were older thieves took 0.95 of the steals of random.
 #[test]
 fn knowledge_among_simulated_ranks_halves_steals_and_moved_tasks() {
-    let [random, known] = ["random", "known"].map(|victims| {
-        serde_json::from_str::<Value>(&model_of(64, 1000, victims)).expect("a line is JSON")
-    });
-    let number = |line: &Value, name: &str| line[name].as_f64().expect("a number");
+    let [random, known] = ["random", "known"].map(|victims| parsed(&model_of(64, 1000, victims)));
     let steals = |line| number(line, "steals") + number(line, "pushed");
     assert!(10.0 * number(&known, "attempts") <= number(&random, "attempts"), "{known} {random}");
     assert!(2.0 * steals(&known) <= steals(&random), "{known} {random}");
     assert!(2.0 * number(&known, "moved") <= number(&random, "moved"), "{known} {random}");
     assert!(number(&known, "efficiency") >= number(&random, "efficiency"), "{known} {random}");
+}
+
+/// Who answers and gossips within its tasks loses less of the phase: thieves do not wait for the
+/// end of a task, and know more.
+#[test]
+fn tasks_that_call_progress_answer_thieves_and_take_part_in_gossip() {
+    let words = ["--selection", "known", "--progress-us", "1000"];
+    let (within, between) =
+        (parsed(&model(64, 1000, &words)), parsed(&model_of(64, 1000, "known")));
+    let lost = |line| 1.0 - number(line, "efficiency");
+    assert!(1.2 * lost(&within) <= lost(&between), "{within} {between}");
+    assert!(
+        1.2 * number(&between, "messages") <= number(&within, "messages"),
+        "{within} {between}"
+    );
 }

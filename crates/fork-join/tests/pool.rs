@@ -10,6 +10,7 @@ use std::thread;
 
 use programs::{Ours, count, fibonacci, placements, run};
 use tidings_applications::homology::proteins::Proteins;
+use tidings_applications::scf::{Basis, Fock};
 use tidings_applications::tce::Contraction;
 use tidings_applications::uts::trees::named;
 use tidings_applications::{Application, fibonacci as numbers, in_order, queens::Queens};
@@ -41,6 +42,17 @@ fn applications_come_to_the_same_as_in_order() {
 fn checksums_are_those_of_one_thread() {
     same_as_in_order(&Contraction::new(3, 2, 3));
     same_as_in_order(&Proteins::new(24, 5));
+}
+
+/// Sums of doubles depend on their order, by roundings alone.
+#[test]
+fn a_fock_matrix_is_that_of_one_thread() {
+    let fock = Fock::new(Basis::line(4));
+    let (matrix, _) = in_order(&fock);
+    for threads in [1, 2, 4] {
+        let error = pool(threads).install(|| run(&fock)).difference(&matrix);
+        assert!(error < 1e-12, "{threads} threads: {error}");
+    }
 }
 
 #[test]

@@ -65,7 +65,8 @@ impl<'a> Task<'a> {
         })
     }
 
-    /// Answers thieves; for tasks that run longer than thieves should wait.
+    /// Answers thieves, and takes in what others have; for tasks that run longer than thieves
+    /// should wait.
     pub fn progress(&mut self) {
         // SAFETY: the task runs.
         unsafe { sys::tidings_steal_progress(self.tasks) };
