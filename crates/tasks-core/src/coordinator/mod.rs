@@ -341,8 +341,8 @@ impl Coordinator {
         self.lose_absent_on(host);
     }
 
-    /// The process has ended that coordinated before, as far as can be told: what it had as a worker
-    /// is not waited for. Its sessions have its name, or that and more behind a dash.
+    /// The process has ended that coordinated before, as far as can be told: what it had as a
+    /// worker is not waited for. Its sessions have its name, or that and more behind a dash.
     pub fn handle_process_ended(&mut self, now: Instant, process: &str) {
         self.pass(now);
         self.lose_absent_of(process);

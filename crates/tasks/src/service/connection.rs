@@ -3,7 +3,8 @@
 use tidings_tasks_core::message::{Call, Message, Peer, Request};
 use tokio::sync::mpsc;
 
-use super::{Input, ServiceError};
+use super::error::ServiceError;
+use super::input::Input;
 
 /// A worker's or client's connection to a service in the same process.
 #[derive(Debug)]

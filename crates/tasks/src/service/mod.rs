@@ -13,7 +13,9 @@
 
 mod clock;
 mod connection;
+mod error;
 mod inbox;
+mod input;
 mod options;
 mod services;
 
@@ -26,8 +28,8 @@ use tidings_primitives::Instant;
 use tidings_tasks_core::coordinator::{Coordinator, Counters, Read, Reply, Settings, Ticket};
 use tidings_tasks_core::id::{Epoch, Part};
 use tidings_tasks_core::keys;
-use tidings_tasks_core::message::{Call, Message, Peer, Request};
-use tidings_tasks_core::record::{RecordError, Reign, decode};
+use tidings_tasks_core::message::{Message, Peer, Request};
+use tidings_tasks_core::record::{Reign, decode};
 use tidings_tasks_core::reign::{self, Candidate};
 use tidings_tasks_core::transaction::{
     CommitError, Durability, Expect, Record, Revision, Transaction,
@@ -36,14 +38,16 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use crate::changes::Watches;
-use crate::parts::{self, PartsError};
+use crate::parts;
 use crate::placement::{self, Look, Lookout};
 use crate::spawn::boxed;
 use crate::store::{Lost, Store};
 
 use clock::{Clock, sleep_until};
 pub use connection::{Connection, Receiver, Sender};
+pub use error::ServiceError;
 use inbox::{Inbox, News};
+use input::Input;
 pub use options::Options;
 pub use services::Services;
 
@@ -55,40 +59,6 @@ const OUTPUTS: usize = 8_192;
 
 /// Inputs that are passed in before anything is taken out.
 const BATCH: usize = 1_024;
-
-/// Why a service does not begin, or has ended.
-#[derive(Debug, thiserror::Error)]
-pub enum ServiceError {
-    /// The store has not answered. Nothing has changed, or the role was taken.
-    #[error(transparent)]
-    Lost(#[from] Lost),
-    /// The role was not taken: another coordinator has it now, or the store has refused.
-    #[error("the role was not taken: {0}")]
-    Role(CommitError),
-    /// The record of the role cannot be read.
-    #[error(transparent)]
-    Record(#[from] RecordError),
-    /// How many parts the store has is not known.
-    #[error(transparent)]
-    Parts(#[from] PartsError),
-    /// Another coordinator has the part. Nothing that was acknowledged is lost.
-    #[error("another coordinator has the part now")]
-    Deposed,
-    /// Whoever ran the service has ended it.
-    #[error("the service has ended")]
-    Ended,
-}
-
-/// What reaches the service.
-#[derive(Debug)]
-enum Input {
-    Open(Peer, mpsc::Sender<Message>),
-    Request(Peer, Call, Request),
-    Close(Peer),
-    HostLost(String),
-    Count(oneshot::Sender<(Counters, usize)>),
-    Settle(oneshot::Sender<()>),
-}
 
 /// A running coordinator. It ends when this and all its connections are dropped.
 #[derive(Clone, Debug)]
