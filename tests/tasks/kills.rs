@@ -1,7 +1,7 @@
 //! Coordinators that are killed again and again, each after some tasks have ended: others take
 //! over, all tasks are done, and none that was done runs again.
 //!
-//! `TIDINGS_KILLS=60` has so many of them, and `TIDINGS_KILLS_BETWEEN=1500` so many tasks in
+//! `TIDINGS_KILLS=60` has so many of them, and `TIDINGS_KILLS_BETWEEN=500` so many tasks in
 //! between, which is a kill every five seconds for five minutes on two cores.
 
 use std::collections::{BTreeMap, BTreeSet};

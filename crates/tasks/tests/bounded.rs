@@ -6,7 +6,8 @@
 //! be learnt but how fast that syncs.
 //!
 //! `TIDINGS_SUBMITS=100000000` has so many tasks submitted, instead of 200,000, which take some
-//! 15 s. The more there are, the shorter are their payloads.
+//! 15 s. The more there are, the shorter are their payloads. Half of the time is the allocator's: a
+//! task takes 12 µs with jemalloc (`LD_PRELOAD`), and 30 with that of glibc.
 
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
 
