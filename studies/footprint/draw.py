@@ -42,9 +42,22 @@ def graphs(table: Table) -> dict[str, str]:
     return {"graphs": markdown(["tasks", "tasks/s", "holder, MB", "submitter, MB"], lines)}
 
 
+def ended(table: Table) -> dict[str, str]:
+    """Return a line for each number of tasks that have ended: memory, file, and both starts."""
+    lines = []
+    for (count,) in table.distinct("count"):
+        rows = table.where(count=count)
+        one = {row.text("what"): row.number("value") for row in rows.rows}
+        cells = [shown(one[what]) for what in ("done", "memory", "file", "killed", "left")]
+        lines.append([f"{int(count):,}", *cells])
+    heading = ["ended", "tasks/s", "memory, MB", "file, MB", "start after a kill, s", "start, s"]
+    return {"ended": markdown(heading, lines)}
+
+
 DRAWN = (
     Drawn("footprint.csv", COLUMNS, tables=tables),
     Drawn("graphs.csv", COLUMNS, tables=graphs),
+    Drawn("ended.csv", COLUMNS, tables=ended),
 )
 
 if __name__ == "__main__":
