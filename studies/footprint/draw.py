@@ -54,10 +54,32 @@ def ended(table: Table) -> dict[str, str]:
     return {"ended": markdown(heading, lines)}
 
 
+def first(table: Table) -> dict[str, str]:
+    """Return the sizes of the wheel, and when each step from a clone on was done."""
+    lines = [
+        [what, f"{table.numbers(column)[0] / 1e6:.1f}"]
+        for what, column in (("wheel, MB", "wheel_bytes"), ("installed, MB", "installed_bytes"))
+    ]
+    for what, column in FIRST:
+        values = table.numbers(column)
+        median = statistics.median(values)
+        lines.append([what, f"{median:.1f} ({min(values):.1f} to {max(values):.1f})"])
+    return {"first": markdown(["", ""], lines)}
+
+
+FIRST = (
+    ("cloned and installed after, s", "installed_s"),
+    ("first result in Python after, s", "python_s"),
+    ("first result of a command after, s", "command_s"),
+)
+
+STEPS = ("wheel_bytes", "installed_bytes", *(column for _, column in FIRST))
+
 DRAWN = (
     Drawn("footprint.csv", COLUMNS, tables=tables),
     Drawn("graphs.csv", COLUMNS, tables=graphs),
     Drawn("ended.csv", COLUMNS, tables=ended),
+    Drawn("first.csv", STEPS, tables=first),
 )
 
 if __name__ == "__main__":
