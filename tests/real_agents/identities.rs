@@ -107,12 +107,13 @@ fn what_cannot_be_is_said_before_the_start() {
     let missing = with_list(&other);
     assert!(missing.contains("does not name n1: the others would refuse"), "{missing}");
     assert!(missing.contains(&format!("its line is\ntidings-agent: {line}")), "{missing}");
-    let another = with_list(&other.replace("n2", "n1"));
+    let another = with_list(&other.replacen("n2", "n1", 1));
     assert!(another.contains("has another public key of n1"), "{another}");
     let rubbish = with_list("n1 rubbish");
     assert!(rubbish.contains("identities: line 1: not a public key"), "{rubbish}");
-    let many =
-        with_list(&(0..9_000).map(|n| line.replace("n1", &format!("n{n}"))).collect::<String>());
+    let many = with_list(
+        &(0..9_000).map(|n| line.replacen("n1", &format!("n{n}"), 1)).collect::<String>(),
+    );
     assert!(many.contains("names 9000 nodes, more than max_nodes = 4096"), "{many}");
     let small = check(&own);
     assert!(small.contains("set payload_bytes to 110 or more"), "{small}");
