@@ -1,14 +1,15 @@
 """Runs phases of real messages on simulated networks: `mpi/steal` under SMPI.
 
     studies/stealing/run ranks
+    studies/stealing/run many
 
 Each rank begins with a thousand tasks of `uneven`, each of which answers others every millisecond
 (`tidings_steal_progress`). On the torus up to 256 ranks also run them so that none answers before
 it ends. A look for messages takes no time, but who takes
-in one of gossip waits while it is on its way. Of more than 1,024 ranks those that ask at random are
-left out: they exchange a hundred times as many messages as the others; and knowledge has a unit of
-40 ms there, so that it exchanges a quarter of its messages. Runs are functions of their arguments,
-so as many go on at a time as there are processors, and none takes more than LIMIT_S of one.
+in one of gossip waits while it is on its way. Of more than 1,024 ranks knowledge has a unit of
+40 ms, so that it exchanges a quarter of its messages. Runs are functions of their arguments,
+so as many go on at a time as there are processors and --at-once says, none takes more than LIMIT_S
+of one, and what a program has printed is kept below --kept: a table that was stopped goes on.
 
 Exit status: 0 done, 1 a run failed, lost tasks or took longer than LIMIT_S, 2 wrong arguments.
 """
@@ -27,17 +28,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from drawing.manifest import ROOT, Table
+from drawing.manifest import ROOT, Table, digest, replace
 
 TASKS = 1000
 """Of a rank."""
 LIMIT_S = 3600
 """Seconds of a processor that a run may take: the table has to be made in a bounded time, and how
 long it takes by a clock says nothing where others use the processors."""
-MOST_RANDOM = 1024
-"""The most ranks of which each asks others at random."""
+MANY = 1024
+"""Beyond so many ranks the unit of the gossip is longer."""
 UNIT_MS, UNIT_OF_MANY_MS = 10, 40
-"""The unit of the gossip, up to so many ranks and beyond."""
+"""The unit of the gossip, up to MANY ranks and beyond."""
 PROGRESS_US = 1000
 """How often a task answers others."""
 MOST_BETWEEN = 256
@@ -87,7 +88,7 @@ class Case(NamedTuple):
         """The unit of the gossip; 0 where there is none."""
         if self.victims != "known":
             return 0
-        return UNIT_MS if self.ranks <= MOST_RANDOM else UNIT_OF_MANY_MS
+        return UNIT_MS if self.ranks <= MANY else UNIT_OF_MANY_MS
 
 
 def cases(all_ranks: list[int]) -> Iterator[Case]:
@@ -95,19 +96,27 @@ def cases(all_ranks: list[int]) -> Iterator[Case]:
     for ranks in all_ranks:
         for network in NETWORKS:
             for victims in VICTIMS:
-                if victims != "random" or ranks <= MOST_RANDOM:
-                    yield Case(network, ranks, PROGRESS_US, victims)
+                yield Case(network, ranks, PROGRESS_US, victims)
                 if network == "torus" and ranks <= MOST_BETWEEN:
                     yield Case(network, ranks, 0, victims)
 
 
-def platform(folder: Path, network: str, ranks: int) -> list[str]:
-    """Write a network of so many nodes; the words of smpirun that name it."""
+class Machine(NamedTuple):
+    """A simulated network, by the files that smpirun reads."""
+
+    platform: Path
+    hosts: Path
+    ranks: int
+
+
+def machine(folder: Path, network: str, ranks: int) -> Machine:
+    """Write a network of so many nodes."""
     folder.mkdir(parents=True, exist_ok=True)
-    file, hosts = folder / f"{network}-{ranks}.xml", folder / f"{network}-{ranks}.hosts"
-    words = [network, "--nodes", str(ranks), "--output", str(file), "--hosts", str(hosts)]
+    made = Machine(folder / f"{network}-{ranks}.xml", folder / f"{network}-{ranks}.hosts", ranks)
+    words = [network, "--nodes", str(ranks)]
+    words += ["--output", str(made.platform), "--hosts", str(made.hosts)]
     subprocess.run([sys.executable, str(ROOT / "mpi/platforms/make.py"), *words], check=True)
-    return ["-platform", str(file), "-hostfile", str(hosts), "-n", str(ranks)]
+    return made
 
 
 def bounded() -> None:
@@ -115,23 +124,53 @@ def bounded() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S))
 
 
-def phase(program: Path, where: list[str], case: Case) -> dict[str, Any]:
-    """Run a phase; raises ValueError if it fails or a task did not run once."""
-    tasks = TASKS * case.ranks
-    words = [f"uneven:{tasks}", "--model", "--task-ns", "1000", "--selection", case.victims]
+class Program:
+    """`tidings-mpi-steal` for SMPI, and what it has printed before."""
+
+    def __init__(self, file: Path, kept: Path) -> None:
+        """Take the program and the library beside it."""
+        self.file, self.kept = file, kept
+        built = [file, file.parent / "libtidings-applications.smpi.so"]
+        self.digest = digest(b"".join(one.read_bytes() for one in built))
+
+    def run(self, where: Machine, words: list[str]) -> str:
+        """Return what it prints with these words; raises ValueError if it fails."""
+        key = [self.digest, digest(where.platform.read_bytes()), str(where.ranks), *OPTIONS, *words]
+        kept = self.kept / f"{digest(' '.join(key).encode())[:32]}.jsonl"
+        if kept.exists():
+            return kept.read_text(encoding="utf-8")
+        command = ["smpirun", "-platform", str(where.platform), "-hostfile", str(where.hosts)]
+        command += ["-n", str(where.ranks), *OPTIONS, str(self.file), *words]
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, preexec_fn=bounded
+        )
+        if done.returncode != 0:
+            said = done.stderr[-500:] or f"more than {LIMIT_S} s of a processor?"
+            raise ValueError(f"{' '.join(words)}: status {done.returncode}: {said}")
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        replace(kept, done.stdout.encode())
+        return done.stdout
+
+
+def words(case: Case) -> list[str]:
+    """Return the program's arguments."""
+    said = [f"uneven:{TASKS * case.ranks}", "--model", "--task-ns", "1000"]
+    said += ["--selection", case.victims]
     if case.progress_us:
-        words += ["--progress-us", str(case.progress_us)]
+        said += ["--progress-us", str(case.progress_us)]
     if case.unit_ms:
-        words += ["--unit-us", str(1000 * case.unit_ms)]
-    command = ["smpirun", *where, *OPTIONS, str(program), *words]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, preexec_fn=bounded)
-    if done.returncode != 0:
-        said = done.stderr[-500:] or f"more than {LIMIT_S} s of a processor?"
-        raise ValueError(f"{case}: status {done.returncode}: {said}")
-    line: dict[str, Any] = json.loads(done.stdout)
-    if line["tasks"] != tasks:
-        raise ValueError(f"{case}: {line['tasks']} tasks ran")
-    return line
+        said += ["--unit-us", str(1000 * case.unit_ms)]
+    return said
+
+
+def phases(program: Program, where: Machine, said: list[str]) -> list[dict[str, Any]]:
+    """Run phases; raises ValueError if one fails or a task did not run once."""
+    lines = [json.loads(line) for line in program.run(where, said).splitlines()]
+    tasks = TASKS * where.ranks
+    for line in lines:
+        if line["tasks"] != tasks:
+            raise ValueError(f"{' '.join(said)}: {line['tasks']} of {tasks} tasks ran")
+    return lines
 
 
 def row(case: Case, line: dict[str, Any]) -> Row:
@@ -152,10 +191,11 @@ def row(case: Case, line: dict[str, Any]) -> Row:
     )
 
 
-def measured(program: Path, platforms: Path, case: Case) -> Row:
+def measured(program: Program, platforms: Path, case: Case) -> Row:
     """Run a case; return its row."""
-    where = platform(platforms, NETWORKS[case.network], case.ranks)
-    made = row(case, phase(program, where, case))
+    where = machine(platforms, NETWORKS[case.network], case.ranks)
+    (line,) = phases(program, where, words(case))
+    made = row(case, line)
     print(*made, file=sys.stderr, flush=True)
     return made
 
@@ -165,12 +205,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", type=Path, required=True)
     parser.add_argument("--platforms", type=Path, required=True)
-    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--kept", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True, help="a table")
+    parser.add_argument("--command", required=True, help="what makes it")
     parser.add_argument("--ranks", type=int, nargs="+", required=True)
+    parser.add_argument("--at-once", type=int, default=len(os.sched_getaffinity(0)))
     given = parser.parse_args()
-    table = Table(given.output / "ranks.csv", command="studies/stealing/run ranks")
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as runs:
-        one = partial(measured, given.program, given.platforms)
+    table = Table(given.output, command=given.command)
+    program = Program(given.program, given.kept)
+    with ThreadPoolExecutor(given.at_once) as runs:
+        one = partial(measured, program, given.platforms)
         try:
             rows = list(runs.map(one, cases(given.ranks)))
         except ValueError as error:
