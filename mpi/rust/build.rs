@@ -4,8 +4,9 @@
 use std::path::Path;
 use std::process::Command;
 
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 11] = [
     "tidings_steal_mpi.c",
+    "tidings_steal_balance.c",
     "errors.c",
     "enter.c",
     "tasks.c",

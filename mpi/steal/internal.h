@@ -56,6 +56,12 @@ struct TidingsSteal {
 /* Takes in messages until the task that runs may spawn or end, where a phase runs again. */
 void tidings_steal_hold(TidingsSteal *steal);
 
+/* How this rank enters a phase, or another thing that all ranks do. */
+Entering tidings_steal_entering(TidingsSteal *steal);
+
+/* Ends all phases; the status. That phases differ all ranks know, and can close together. */
+int tidings_steal_fail(TidingsSteal *steal, int status);
+
 /* What a rank did in a phase: the difference of counters. */
 TidingsStealCounters tidings_steal_since(const TidingsStealCounters *before,
                                          const TidingsStealCounters *now);

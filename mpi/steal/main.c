@@ -5,11 +5,13 @@
  *        [--selection random|lifelines|known|nearest] [--iterations N] [--retain] [--one-sided]
  *        [--half work|count] [--poll-us N] [--seed N] [--check] [--model] [--task-ns N]
  *        [--unit-us N] [--progress-us N] [--trace FILE] [--replay FILE] [--slow-us N]
- *        [--kill RANK,TASKS]...
+ *        [--kill RANK,TASKS]... [--balance] [--change PERCENT]
  * On a simulated machine a task takes --task-ns and does what it does. With --model, tasks whose
  * work is predicted take that time instead and find nothing, so that a thousand ranks fit into
- * one process; with --progress-us such a task looks for messages so often. With --kill a rank
- * kills itself when it has run so many tasks. APPLICATION is a name such as uts:T1, fib:30,
+ * one process; with --progress-us such a task looks for messages so often, and with --change what
+ * it takes differs in each iteration by up to so many per cent. With --balance ranks balance before
+ * each iteration but the first what tasks took in the last. With --kill a rank kills itself
+ * when it has run so many tasks. APPLICATION is a name such as uts:T1, fib:30,
  * queens:12, scf:4x2x2, tce:24,8, homology:400 or uneven:64000. Rank 0 prints a line of JSON for
  * each iteration, and writes the schedule of the last one to FILE; with --replay the first one is
  * done again as FILE says. With either, `order` is a hash of which tasks each rank ran, in their
@@ -26,6 +28,7 @@
 #include "../machine/machine.h"
 #include "kills.h"
 #include "tidings_applications.h"
+#include "tidings_steal_balance.h"
 #include "tidings_steal_mpi.h"
 #include "tidings_steal_trace.h"
 
@@ -34,7 +37,10 @@ typedef struct Run {
     TidingsStealOptions options;
     int iterations;
     Kill kill;
-    bool check, model;
+    bool check, model, balance;
+    double change; /* the part of itself by which a task of a model differs from what is said */
+    uint64_t iteration;
+    TidingsStealBalancing balancing; /* before this iteration */
     double slow_s; /* that each of this rank's tasks takes longer */
     double progress_s; /* after which a task of a model looks for messages, 0: it does not */
     double owed_s; /* of simulated time, to be spent with what comes next */
@@ -55,7 +61,8 @@ static void usage(const char *what)
             "usage: tidings-mpi-steal APPLICATION [--selection random|lifelines|known|nearest] "
             "[--iterations N] [--retain] [--one-sided] [--half work|count] [--poll-us N] "
             "[--seed N] [--check] [--model] [--task-ns N] [--unit-us N] [--progress-us N] "
-            "[--trace FILE] [--replay FILE] [--slow-us N] [--kill RANK,TASKS]...\n",
+            "[--trace FILE] [--replay FILE] [--slow-us N] [--kill RANK,TASKS]... [--balance] "
+            "[--change PERCENT]\n",
             what);
 }
 
@@ -89,6 +96,8 @@ static bool take(Run *run, const char *option, const char *value)
         run->progress_s = 1e-6 * (double)taken;
     } else if (!strcmp(option, "--task-ns") && kills_number(value, 0, 1000000000, &taken)) {
         run->task_s = 1e-9 * (double)taken;
+    } else if (!strcmp(option, "--change") && kills_number(value, 0, 100, &taken)) {
+        run->change = 0.01 * (double)taken;
     } else if (!strcmp(option, "--seed") && kills_number(value, 0, 2000000000, &taken)) {
         run->options.seed = (uint64_t)taken;
     } else if (!strcmp(option, "--kill")) {
@@ -112,6 +121,8 @@ static bool read_words(Run *run, int count, char **words)
             run->options.retain = true;
         } else if (!strcmp(words[at], "--one-sided")) {
             run->options.one_sided = true;
+        } else if (!strcmp(words[at], "--balance")) {
+            run->balance = run->options.retain = true;
         } else if (!strcmp(words[at], "--check")) {
             run->check = true;
         } else if (!strcmp(words[at], "--model") && machine_simulated()) {
@@ -140,12 +151,12 @@ static void spawn(void *user, uint64_t work_ns, const void *task, size_t bytes)
         MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
-/* Notes that a task runs now. */
-static void note_order(Run *run, const uint8_t *task, size_t bytes)
+/* A hash goes on with the bytes of a task. */
+static uint64_t hashed(uint64_t hash, const uint8_t *task, size_t bytes)
 {
     for (size_t at = 0; at < bytes; at++)
-        run->order = (run->order ^ task[at]) * 1099511628211u;
-    run->order = (run->order ^ bytes) * 1099511628211u;
+        hash = (hash ^ task[at]) * 1099511628211u;
+    return (hash ^ bytes) * 1099511628211u;
 }
 
 /* Time that a model spends at once: a shorter one would be an event of the simulator as others. */
@@ -179,16 +190,25 @@ static void linger(double seconds)
         ;
 }
 
+/* What a task of a model takes in this iteration, 0 if nobody knows. */
+static double model(const Run *run, const void *task, size_t bytes)
+{
+    uint64_t hash = hashed(run->iteration, task, bytes);
+    double part = (double)(hash * 0x9E3779B97F4A7C15u >> 11) * 0x1p-52 - 1;
+    double cost_s = 1e-9 * (double)tidings_application_cost(run->application, task, bytes);
+    return cost_s * (1 + run->change * part);
+}
+
 static void body(TidingsStealTasks *tasks, void *user)
 {
     size_t bytes;
     Run *run = user;
     const void *task = tidings_steal_state(tasks, &bytes);
-    if (run->trace || run->replay) note_order(run, task, bytes);
+    if (run->trace || run->replay) run->order = hashed(run->order, task, bytes);
     if (run->slow_s > 0) linger(run->slow_s);
-    double predicted_s = 1e-9 * (double)tidings_steal_predicted_ns(tasks);
+    double model_s = run->model ? model(run, task, bytes) : 0;
     kills_count(&run->kill);
-    if (run->model && predicted_s > 0) return spend_looking(run, tasks, predicted_s);
+    if (model_s > 0) return spend_looking(run, tasks, model_s);
     if (machine_simulated()) spend(run, run->task_s);
     if (!tidings_application_run(run->application, task, bytes, spawn, tasks))
         MPI_Abort(MPI_COMM_WORLD, 3);
@@ -220,21 +240,25 @@ static void collect(Run *run)
 
 /* Sums over ranks of what a phase did, and the longest. */
 typedef struct Sums {
-    double work_s, seconds;
-    unsigned long long counts[8], order;
+    double work_s, waiting_s, seconds;
+    unsigned long long counts[8], order, balance_bytes;
 } Sums;
 
-static Sums sum(const TidingsStealPhase *phase, unsigned long long order, MPI_Comm living)
+static Sums sum(const Run *run, const TidingsStealPhase *phase)
 {
     Sums sums;
+    MPI_Comm living = run->living;
+    unsigned long long order = run->order, balance_bytes = run->balancing.bytes;
     unsigned long long own[8] = { phase->counters.executed, phase->counters.attempts,
                                   phase->counters.steals,   phase->counters.tasks_in,
                                   phase->counters.pushed,   phase->counters.lifelines,
                                   phase->messages,          phase->bytes };
     double within_s = phase->seconds - phase->enter_seconds;
     MPI_Reduce(&order, &sums.order, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, living);
+    MPI_Reduce(&balance_bytes, &sums.balance_bytes, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, living);
     MPI_Reduce(own, sums.counts, 8, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, living);
     MPI_Reduce(&phase->work_seconds, &sums.work_s, 1, MPI_DOUBLE, MPI_SUM, 0, living);
+    MPI_Reduce(&phase->waiting_seconds, &sums.waiting_s, 1, MPI_DOUBLE, MPI_SUM, 0, living);
     MPI_Reduce(&within_s, &sums.seconds, 1, MPI_DOUBLE, MPI_MAX, 0, living);
     return sums;
 }
@@ -275,19 +299,31 @@ static int report(Run *run, int iteration, const TidingsStealPhase *phase, const
     if (run->trace || run->replay) snprintf(order, sizeof order, "\"%016llx\"", sums->order);
     printf("{\"application\":\"%s\",\"ranks\":%d,\"iteration\":%d,\"seeding\":\"%s\",\"seconds\":%"
            ".6f,"
-           "\"work_seconds\":%.6f,\"efficiency\":%.4f,\"tasks\":%llu,\"attempts\":%llu,\"steals\":"
-           "%llu,"
+           "\"work_seconds\":%.6f,\"waiting_seconds\":%.6f,\"efficiency\":%.4f,"
+           "\"tasks\":%llu,\"attempts\":%llu,\"steals\":%llu,"
            "\"moved\":%llu,\"pushed\":%llu,\"lifelines\":%llu,\"messages\":%llu,\"bytes\":%llu,"
+           "\"balanced\":%llu,\"balance_seconds\":%.6f,\"balance_bytes\":%llu,"
            "\"deaths\":%u,\"lost\":%llu,\"order\":%s,\"found\":\"%s\",\"right\":%s}\n",
            run->name, run->ranks, iteration, seedings[phase->seeding], sums->seconds, sums->work_s,
-           sums->work_s / (run->ranks * sums->seconds), sums->counts[0], sums->counts[1],
-           sums->counts[2], sums->counts[3], sums->counts[4], sums->counts[5], sums->counts[6],
-           sums->counts[7], phase->deaths, (unsigned long long)phase->lost_tasks, order, found,
+           sums->waiting_s, sums->work_s / (run->ranks * sums->seconds), sums->counts[0],
+           sums->counts[1], sums->counts[2], sums->counts[3], sums->counts[4], sums->counts[5],
+           sums->counts[6], sums->counts[7], (unsigned long long)run->balancing.moved,
+           run->balancing.seconds, sums->balance_bytes, phase->deaths,
+           (unsigned long long)phase->lost_tasks, order, found,
            right < 0 ? "null"
            : right   ? "true"
                      : "false");
     fflush(stdout);
     return right;
+}
+
+/* Balances what tasks took in the last iteration. */
+static void balance(Run *run)
+{
+    TidingsStealError error;
+    if (!tidings_steal_balance(run->steal, run->name, &run->balancing, &error)) return;
+    fprintf(stderr, "tidings-mpi-steal: %s\n", error.text);
+    MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
 /* One iteration, whose result all that live know. */
@@ -298,9 +334,11 @@ static void iterate(Run *run, int iteration)
     run->order = 14695981039346656037u ^ (unsigned)run->rank;
     tidings_application_roots(run->application, (uint32_t)run->rank, (uint32_t)run->ranks, add,
                               run);
+    run->iteration = (uint64_t)iteration;
+    if (run->balance && iteration > 1) balance(run);
     bool is_whole = run_phase(run, &phase);
     collect(run);
-    Sums sums = sum(&phase, run->order, run->living);
+    Sums sums = sum(run, &phase);
     int right = run->rank ? 0 : report(run, iteration, &phase, &sums, is_whole);
     MPI_Bcast(&right, 1, MPI_INT, 0, run->living);
     if (!right) run->status = 1;

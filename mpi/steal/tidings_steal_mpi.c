@@ -205,7 +205,7 @@ static void meanwhile(void *steal)
     take_in(steal);
 }
 
-static Entering entering(TidingsSteal *steal)
+Entering tidings_steal_entering(TidingsSteal *steal)
 {
     return (Entering){ &steal->mail, steal->options.enter_ms, meanwhile, steal };
 }
@@ -296,8 +296,7 @@ static int begin(TidingsSteal *steal, const char *name)
     return status;
 }
 
-/* Ends all phases. That phases differ all ranks know, and can close together. */
-static int fail(TidingsSteal *steal, int status)
+int tidings_steal_fail(TidingsSteal *steal, int status)
 {
     steal->has_failed = true;
     steal->is_split = status != TIDINGS_STEAL_DIFFERENT;
@@ -316,11 +315,11 @@ static int whole_phase(TidingsSteal *steal, const char *name)
     uint64_t messages = steal->mail.messages, bytes = steal->mail.bytes;
     double began_s = MPI_Wtime();
     tidings_steal_worker_counters(steal->worker, &before);
-    Entering all = entering(steal);
+    Entering all = tidings_steal_entering(steal);
     int status = enter_phase(&all, tidings_steal_hash(name), (uint32_t)steal->count);
     steal->phase.enter_seconds = MPI_Wtime() - began_s;
     if (!status) status = begin(steal, name);
-    if (status) return fail(steal, status);
+    if (status) return tidings_steal_fail(steal, status);
     work(steal);
     bool is_end = steal->trouble == TIDINGS_STEAL_MPI || steal->trouble == TIDINGS_STEAL_EXPELLED ||
                   steal->trouble == TIDINGS_STEAL_DIVERGED;
@@ -331,7 +330,7 @@ static int whole_phase(TidingsSteal *steal, const char *name)
     steal->phase.seconds = MPI_Wtime() - began_s;
     steal->phase.messages = steal->mail.messages - messages;
     steal->phase.bytes = steal->mail.bytes - bytes;
-    return is_end ? fail(steal, steal->trouble) : steal->trouble;
+    return is_end ? tidings_steal_fail(steal, steal->trouble) : steal->trouble;
 }
 
 int tidings_steal_phase(TidingsSteal *steal, const char *name, TidingsStealPhase *phase,

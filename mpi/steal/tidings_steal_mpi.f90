@@ -1,5 +1,5 @@
 !> Phases of an MPI program in which its ranks share tasks by stealing, for Fortran: what
-!> tidings_steal_mpi.h and tidings_steal_array.h have, under the same names. Communicators are the
+!> tidings_steal_mpi.h, tidings_steal_array.h and tidings_steal_balance.h have, under the same names. Communicators are the
 !> numbers of the module mpi, or mpi_val of mpi_f08. Bodies of tasks are subroutines with bind(C).
 !>
 !>     call MPI_Init_thread(MPI_THREAD_FUNNELED, provided, ierror)
@@ -48,6 +48,13 @@ module tidings_steal
     integer(c_int64_t) :: lost_tasks, lost_finishes
     type(tidings_steal_counters) :: counters
   end type tidings_steal_phase_result
+
+  !> What a balancing has done.
+  type, bind(C) :: tidings_steal_balancing
+    integer(c_int64_t) :: moved
+    real(c_double) :: before, after, seconds
+    integer(c_int64_t) :: bytes
+  end type tidings_steal_balancing
 
   !> A task, or what is left of one.
   type, bind(C) :: tidings_steal_task
@@ -107,6 +114,14 @@ module tidings_steal
       type(tidings_steal_phase_result), intent(out) :: phase
       type(tidings_steal_error), intent(out) :: error
     end function tidings_steal_phase
+
+    integer(c_int) function tidings_steal_balance(steal, name, balancing, error) bind(C)
+      import
+      type(c_ptr), value :: steal
+      character(c_char), intent(in) :: name(*)
+      type(tidings_steal_balancing), intent(out) :: balancing
+      type(tidings_steal_error), intent(out) :: error
+    end function tidings_steal_balance
 
     type(c_ptr) function tidings_steal_state(tasks, bytes) bind(C)
       import

@@ -21,7 +21,7 @@ typedef struct Sum {
 int rank, ranks;
 static bool is_well = true;
 
-void near(void); /* in stealing_near.c */
+void near(void), balanced(void); /* in stealing_near.c and stealing_balance.c */
 
 void expect(bool holds, const char *what)
 {
@@ -487,7 +487,7 @@ int main(int count, char **words)
                    { "retained", retained }, { "refused", refused },   { "alone", alone },
                    { "aborted", aborted },   { "arrays", arrays },     { "large", large },
                    { "mourned", mourned },   { "waits", waits },       { "shelves", shelves },
-                   { "near", near } };
+                   { "near", near }, { "balanced", balanced } };
     int provided;
     MPI_Init_thread(&count, &words, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -35,6 +35,7 @@ program stealing
   type(tidings_steal_options) :: options
   type(tidings_steal_error) :: error
   type(tidings_steal_phase_result) :: phase
+  type(tidings_steal_balancing) :: balancing
   type(c_ptr) :: steal
   integer :: provided, rank, ierror, status, living
   integer(c_int64_t) :: executed
@@ -42,6 +43,7 @@ program stealing
   call MPI_Init_thread(MPI_THREAD_FUNNELED, provided, ierror)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
   options%selection = TIDINGS_STEAL_LIFELINES
+  options%retain = .true.
   status = tidings_steal_open(MPI_COMM_WORLD, options, steal, error)
   status = status + tidings_steal_function(steal, c_funloc(visit), c_null_ptr, visiting)
   status = status + tidings_steal_array_create(steal, 1_c_int64_t, 1_c_int64_t, 1_c_int32_t, &
@@ -49,6 +51,8 @@ program stealing
   if (rank == 0) status = status + &
     tidings_steal_add(steal, visiting, 0_c_int64_t, c_loc(root), c_sizeof(root))
   status = status + tidings_steal_phase(steal, 'leaves' // c_null_char, phase, error)
+  status = status + tidings_steal_balance(steal, 'leaves' // c_null_char, balancing, error)
+  if (balancing%before < balancing%after) error stop 'it is less even than before'
   status = status + tidings_steal_array_sync(counts)
   status = status + tidings_steal_array_get(counts, 0_c_int64_t, 0_c_int64_t, leaves)
   if (status /= 0) error stop 'a call was refused'

@@ -66,10 +66,11 @@ impl Built {
 }
 
 /// What a program compiles.
-const LIBRARY: [&str; 12] = [
+const LIBRARY: [&str; 13] = [
     "tidings_steal_mpi.c",
     "tidings_steal_trace.c",
     "tidings_steal_array.c",
+    "tidings_steal_balance.c",
     "errors.c",
     "enter.c",
     "tasks.c",
@@ -88,6 +89,7 @@ fn compile_checks(mpi: Mpi, folder: &Path) {
     compiler.args(["-I", "mpi/steal", "-I", "crates/steal-ffi/include"]);
     compiler.args(["-I", "crates/ffi/include"]);
     compiler.args(["tests/mpi/stealing.c", "tests/mpi/stealing_near.c"]);
+    compiler.arg("tests/mpi/stealing_balance.c");
     compiler.args(LIBRARY.map(in_steal));
     compiler.arg(programs().join("libtidings_steal_c.a"));
     done(compiler.args(["-lpthread", "-ldl", "-lm", "-o"]).arg(folder.join("checks")));
@@ -97,8 +99,10 @@ fn in_steal(name: &str) -> PathBuf {
     Path::new("mpi/steal").join(name)
 }
 
-const CHECKS: [&str; 9] =
-    ["policies", "finishes", "deep", "retained", "refused", "arrays", "large", "shelves", "near"];
+const CHECKS: [&str; 10] = [
+    "policies", "finishes", "deep", "retained", "refused", "arrays", "large", "shelves", "near",
+    "balanced",
+];
 
 fn all_checks_hold(mpi: Mpi, ranks: &[usize]) {
     for &ranks in ranks {
@@ -167,7 +171,7 @@ fn example_in_rust(mpi: Mpi) -> PathBuf {
 
 fn rust_has_the_same(mpi: Mpi) {
     let (program, folder) = (example_in_rust(mpi), place());
-    for (manner, steps) in [("help-first", 65_535), ("work-first", 131_069)] {
+    for (manner, steps) in [("help-first", 65_535), ("work-first", 131_069), ("balanced", 65_535)] {
         let mut launcher = mpi.launcher(3, folder.path());
         let said = done(launcher.arg(&program).args(["15", manner]));
         assert_eq!(said, format!("65535 nodes by {steps} steps\n"));
@@ -398,9 +402,11 @@ fn a_model_keeps_its_ranks_busy() {
 
 #[test]
 fn iterations_begin_with_what_each_rank_ran_before() {
-    let lines = is_right(Mpi::Mpich, 3, "scf:4 --iterations 3 --retain --check");
-    let seedings: Vec<&str> = lines.iter().filter_map(|line| line["seeding"].as_str()).collect();
-    assert_eq!(seedings, ["first", "retained", "retained"]);
+    for (mpi, option) in [(Mpi::Mpich, "--retain"), (Mpi::Open, "--balance")] {
+        let lines = is_right(mpi, 3, &format!("scf:4 --iterations 3 --check {option}"));
+        let seedings: Vec<_> = lines.iter().filter_map(|line| line["seeding"].as_str()).collect();
+        assert_eq!(seedings, ["first", "retained", "retained"], "{option}");
+    }
 }
 
 #[test]

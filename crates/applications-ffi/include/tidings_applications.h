@@ -72,6 +72,17 @@ bool tidings_application_run(struct TidingsApplication *application,
                              void *user);
 
 /*
+ What a task is predicted to take, in nanoseconds, whoever runs it; 0 if nobody knows, or these
+ bytes are no task.
+
+ # Safety
+ As [`tidings_application_roots`]; `task` has `bytes` bytes.
+ */
+uint64_t tidings_application_cost(struct TidingsApplication *application,
+                                  const void *task,
+                                  size_t bytes);
+
+/*
  Writes what this process has found to `words`, if `room` words are enough, and returns how many
  it takes.
 

@@ -117,6 +117,26 @@ pub unsafe extern "C" fn tidings_application_run(
     unsafe { with(application, false, |program| program.run(task, &mut give)) }
 }
 
+/// What a task is predicted to take, in nanoseconds, whoever runs it; 0 if nobody knows, or these
+/// bytes are no task.
+///
+/// # Safety
+/// As [`tidings_application_roots`]; `task` has `bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidings_application_cost(
+    application: *mut TidingsApplication,
+    task: *const c_void,
+    bytes: usize,
+) -> u64 {
+    if task.is_null() {
+        return 0;
+    }
+    // SAFETY: it is not null and has that many bytes, as the caller promises.
+    let task = unsafe { slice::from_raw_parts(task.cast::<u8>(), bytes) };
+    // SAFETY: as the caller promises.
+    unsafe { with(application, 0, |program| program.cost_ns(task)) }
+}
+
 /// Writes what this process has found to `words`, if `room` words are enough, and returns how many
 /// it takes.
 ///

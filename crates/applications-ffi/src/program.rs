@@ -15,6 +15,9 @@ pub(crate) trait Program {
     /// Runs a task; false if these bytes are none.
     fn run(&mut self, task: &[u8], give: Give<'_>) -> bool;
 
+    /// What a task is predicted to take, in nanoseconds, 0 if nobody knows or these bytes are none.
+    fn cost_ns(&self, task: &[u8]) -> u64;
+
     /// The total so far, as words.
     fn total(&self) -> Vec<u64>;
 
@@ -48,8 +51,23 @@ fn give_task<A: Portable>(application: &A, task: &A::Task, give: Give<'_>) {
     for (to, word) in bytes.chunks_exact_mut(4).zip(&words) {
         to.copy_from_slice(&word.to_le_bytes());
     }
-    let cost = if A::UNIT_NS > 0.0 { application.cost(task) as f64 * A::UNIT_NS } else { 0.0 };
-    give(cost as u64, &bytes[..4 * count]);
+    give(cost_ns(application, task), &bytes[..4 * count]);
+}
+
+fn cost_ns<A: Portable>(application: &A, task: &A::Task) -> u64 {
+    if A::UNIT_NS > 0.0 { (application.cost(task) as f64 * A::UNIT_NS) as u64 } else { 0 }
+}
+
+/// The task of these bytes; `None` if they are none.
+fn task_of<A: Portable>(bytes: &[u8]) -> Option<A::Task> {
+    let mut words = [0; TASK_WORDS];
+    if bytes.len() % 4 != 0 || bytes.len() > 4 * TASK_WORDS {
+        return None;
+    }
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
+        *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    }
+    A::task(&words[..bytes.len() / 4])
 }
 
 impl<A: Portable> Program for Of<A> {
@@ -66,17 +84,14 @@ impl<A: Portable> Program for Of<A> {
     }
 
     fn run(&mut self, task: &[u8], give: Give<'_>) -> bool {
-        let mut words = [0; TASK_WORDS];
-        if task.len() % 4 != 0 || task.len() > 4 * TASK_WORDS {
-            return false;
-        }
-        for (word, bytes) in words.iter_mut().zip(task.chunks_exact(4)) {
-            *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        }
-        let Some(task) = A::task(&words[..task.len() / 4]) else { return false };
+        let Some(task) = task_of::<A>(task) else { return false };
         let Self { application, total } = self;
         application.run(&task, total, &mut |spawned| give_task(application, &spawned, give));
         true
+    }
+
+    fn cost_ns(&self, task: &[u8]) -> u64 {
+        task_of::<A>(task).map_or(0, |task| cost_ns(&self.application, &task))
     }
 
     fn total(&self) -> Vec<u64> {

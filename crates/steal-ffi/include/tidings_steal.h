@@ -15,6 +15,9 @@
  */
 
 
+/* Workers directly below one: w · 8 + 1 to w · 8 + 8 are below w, as far as there are. */
+#define TIDINGS_STEAL_ARITY 8
+
 /*
  What a call answers. Only `TIDINGS_STEAL_STATUS_OK` is 0. Where it is another, nothing was done.
  */
@@ -48,6 +51,8 @@ typedef enum TidingsStealStatus {
     TIDINGS_STEAL_STATUS_OTHER_TRACE = 11,
     /* A trace is of more workers, or of fewer. */
     TIDINGS_STEAL_STATUS_OTHER_WORKERS = 12,
+    /* No balancing has begun at this worker, or it is not at this step. */
+    TIDINGS_STEAL_STATUS_UNBALANCED = 13,
 } TidingsStealStatus;
 
 /* What an output says. */
@@ -394,6 +399,57 @@ uint32_t tidings_steal_worker_asked(struct TidingsStealWorker *worker);
 
 /* Whether the worker is in a phase and has no task: now it takes back what it has laid out. */
 bool tidings_steal_worker_is_idle(struct TidingsStealWorker *worker);
+
+/*
+ How long the tasks took that the worker ran in the last phase of a name (`name_bytes` bytes of
+ UTF-8), in nanoseconds; `UINT64_MAX` if it keeps nothing of it.
+
+ `name` is null or has `name_bytes` bytes.
+ */
+uint64_t tidings_steal_worker_kept_ns(struct TidingsStealWorker *worker,
+                                      const uint8_t *name,
+                                      size_t name_bytes);
+
+/*
+ Begins to balance, between two phases, what all workers ran in the last phase of a name: it took
+ `average_ns` a worker. Until `tidings_steal_worker_balanced` the worker keeps nothing of it.
+
+ `name` is null or has `name_bytes` bytes.
+ */
+enum TidingsStealStatus tidings_steal_worker_balance(struct TidingsStealWorker *worker,
+                                                     const uint8_t *name,
+                                                     size_t name_bytes,
+                                                     double average_ns);
+
+/*
+ Takes in what worker `from`, above it or below it in the tree, has sent; worker 0 has itself
+ above, which sends no bytes. Those below come first, in their order.
+
+ `message` is null or has `bytes` bytes.
+ */
+enum TidingsStealStatus tidings_steal_worker_balance_take(struct TidingsStealWorker *worker,
+                                                          uint32_t from,
+                                                          const uint8_t *message,
+                                                          size_t bytes);
+
+/*
+ Writes where the message begins that goes to worker `to`, until the next call, and its bytes: to
+ that above when those below have sent theirs, and to those below when it has, in their order.
+
+ `message` and `bytes` are null or valid.
+ */
+enum TidingsStealStatus tidings_steal_worker_balance_give(struct TidingsStealWorker *worker,
+                                                          uint32_t to,
+                                                          const uint8_t **message,
+                                                          size_t *bytes);
+
+/*
+ Keeps what the worker has now, and writes how many of these tasks it had not had to `came`.
+
+ `came` is null or valid.
+ */
+enum TidingsStealStatus tidings_steal_worker_balanced(struct TidingsStealWorker *worker,
+                                                      uint64_t *came);
 
 /*
  Writes what the worker did in the phase that it is in, or was in last, to `trace`. The bytes are

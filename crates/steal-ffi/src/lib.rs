@@ -6,6 +6,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`balance`] | a worker's part in a balancing between two phases |
 //! | [`config`] | what a worker is told at its start, and the board that it may look at |
 //! | [`task`] | tasks as C has them |
 //! | [`worker`] | making, turning and ending a worker |
@@ -26,6 +27,7 @@
 // What it exports to C is to be in the library: ranks that steal by knowledge gossip.
 extern crate tidings_node as _;
 
+pub mod balance;
 pub mod config;
 pub mod output;
 pub mod shelf;

@@ -36,6 +36,8 @@ pub enum TidingsStealStatus {
     OtherTrace = 11,
     /// A trace is of more workers, or of fewer.
     OtherWorkers = 12,
+    /// No balancing has begun at this worker, or it is not at this step.
+    Unbalanced = 13,
 }
 
 impl From<BeginError> for TidingsStealStatus {
@@ -75,7 +77,7 @@ impl From<FileError> for TidingsStealStatus {
 /// A sentence that says what a status means. It lives as long as the program.
 #[unsafe(no_mangle)]
 pub extern "C" fn tidings_steal_status_text(status: u32) -> *const c_char {
-    const TEXTS: [&CStr; 13] = [
+    const TEXTS: [&CStr; 14] = [
         c"all went well",
         c"a pointer is null that must not be",
         c"no worker can run with this configuration",
@@ -89,6 +91,7 @@ pub extern "C" fn tidings_steal_status_text(status: u32) -> *const c_char {
         c"these bytes are no whole trace of this version: record it again",
         c"the trace is of another program or phase",
         c"the trace is of another number of workers: start as many",
+        c"no balancing has begun here, or it is not at this step",
     ];
     TEXTS.get(status as usize).copied().unwrap_or(c"no status of this library").as_ptr()
 }

@@ -5,8 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{ptr, slice};
 
 use tidings_primitives::Instant;
+use tidings_steal::balance::wire::Task;
 use tidings_steal::trace::File;
-use tidings_steal::{Board, Done, Frame, Message, NoBoard, TooLarge, Trace, Worker};
+use tidings_steal::{Balancing, Board, Done, Frame, Message, NoBoard, TooLarge, Trace, Worker};
 
 use crate::config::{TidingsStealBoard, TidingsStealConfig};
 use crate::output::{TidingsStealCounters, TidingsStealOutput};
@@ -22,9 +23,13 @@ pub struct TidingsStealWorker {
     running: Option<Frame>,
     /// The message that the program sends.
     pub(crate) message: Vec<u8>,
-    slot_bytes: usize,
-    me: u32,
-    workers: u32,
+    pub(crate) slot_bytes: usize,
+    pub(crate) me: u32,
+    pub(crate) workers: u32,
+    /// A balancing between two phases.
+    pub(crate) balancing: Option<Balancing>,
+    /// What it sends to those below in the tree.
+    pub(crate) down: std::vec::IntoIter<Vec<Task>>,
     broken: bool,
 }
 
@@ -42,6 +47,8 @@ impl TidingsStealWorker {
             slot_bytes: core.slot_bytes,
             me: config.me,
             workers: config.workers,
+            balancing: None,
+            down: Vec::new().into_iter(),
             broken: false,
         })
     }
@@ -64,6 +71,8 @@ impl TidingsStealWorker {
 
     fn begin(&mut self, name: &str, now_us: u64) -> Answer {
         let list = core::mem::take(&mut self.list);
+        // One that was given up: what it had is not what all kept, so all begin with these tasks.
+        self.balancing = None;
         Ok(self.worker.begin(name, list, instant(now_us))?)
     }
 

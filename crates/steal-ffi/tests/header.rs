@@ -5,7 +5,7 @@ mod made;
 
 #[test]
 fn the_header_is_what_cbindgen_makes_of_the_crate() {
-    let sources = ["status", "config", "task", "output", "worker", "shelf", "trace"];
+    let sources = ["status", "config", "task", "output", "worker", "shelf", "balance", "trace"];
     let own = (env!("CARGO_MANIFEST_DIR"), env!("CARGO_PKG_NAME"));
     made::is_made(own, "tidings_steal.h", &sources, |made| {
         // Rust's heading says nothing to C, and what all ask for stands at the head of the header.

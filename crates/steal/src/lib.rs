@@ -48,4 +48,4 @@ pub use message::{Body, Message, Seeding};
 pub use output::{Ending, Lost, Output};
 pub use trace::{Diverged, Script, Trace};
 pub use victims::{Board, Entry, NoBoard, Selection, Situation};
-pub use worker::{Done, Worker};
+pub use worker::{Balancing, Done, Worker};

@@ -85,6 +85,19 @@ impl Retention {
         frames
     }
 
+    /// The tasks that it ran in the last phase of a name, each with what it took.
+    pub fn tasks(&self, name: &str) -> Option<&[Frame]> {
+        self.phases.get(name).map(|kept| &kept.frames[..])
+    }
+
+    /// Keeps other tasks of the last phase of a name, where it keeps any; those before. What it did
+    /// with these says nothing any more.
+    pub fn replace(&mut self, name: &str, tasks: Vec<Frame>) -> Vec<Frame> {
+        let Some(kept) = self.phases.get_mut(name) else { return Vec::new() };
+        kept.guide = None;
+        core::mem::replace(&mut kept.frames, tasks)
+    }
+
     /// What it did in the last phase of this name, if tasks spawned there.
     pub fn guide(&mut self) -> Option<Guide> {
         self.phases.get_mut(&self.name).and_then(|kept| kept.guide.take())
@@ -191,6 +204,24 @@ mod tests {
         assert_eq!(phase(&mut retention, &given, &ran), Seeding::First);
         assert_eq!(retention.enter("scf", &given, 2).seeding(), Seeding::Retained);
         assert_eq!(retention.kept().iter().map(|frame| frame.work_ns).sum::<u64>(), 21);
+    }
+
+    #[test]
+    fn tasks_that_went_elsewhere_are_kept_there() {
+        let (mut one, mut other) = (Retention::default(), Retention::default());
+        let (given, rest) = (tasks(&[1, 2, 3]), tasks(&[4]));
+        phase(&mut one, &given, &given);
+        phase(&mut other, &rest, &rest);
+        let mut kept = one.replace("scf", Vec::new());
+        let moves = kept.split_off(1);
+        one.replace("scf", kept);
+        let more = [other.replace("scf", Vec::new()), moves].concat();
+        other.replace("scf", more);
+        let sum = one.enter("scf", &given, 2).plus(other.enter("scf", &rest, 2));
+        assert_eq!(sum.seeding(), Seeding::Retained);
+        assert_eq!((one.kept().len(), other.kept().len()), (1, 3));
+        assert_eq!(one.replace("tce", given), [], "nothing was kept of it");
+        assert_eq!(one.tasks("tce"), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! With a second word, `work-first`, a task's first child runs at once and the rest of it may be
-//! stolen; with `panic` a task panics.
+//! stolen; with `balanced` it searches twice, and balances in between; with `panic` a task panics.
 
 use std::error::Error;
 
@@ -51,12 +51,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let manner = words.get(1).map(String::as_str);
     let function = if manner == Some("work-first") { WORK_FIRST } else { HELP_FIRST };
     let mpi = Mpi::begin()?;
-    let options = Options { selection: Selection::Lifelines, ..Options::default() };
+    let retain = manner == Some("balanced");
+    let options = Options { selection: Selection::Lifelines, retain, ..Options::default() };
     let bodies = [help_first as Body<Found>, work_first];
     let mut ranks = Ranks::open(mpi.world(), &options, &bodies)?;
     let list = if ranks.rank() == 0 { vec![frame(function, depth)] } else { Vec::new() };
     let mut found = Found { nodes: 0, is_panicking: manner == Some("panic") };
-    let phase = ranks.phase("search", &list, &mut found)?;
+    let mut phase = ranks.phase("search", &list, &mut found)?;
+    if retain {
+        ranks.balance("search")?;
+        found.nodes = 0;
+        phase = ranks.phase("search", &list, &mut found)?;
+    }
     let mut sums = [found.nodes, phase.counters.executed, phase.counters.steals];
     mpi.world().sum(&mut sums)?;
     if ranks.rank() == 0 {

@@ -43,7 +43,7 @@ mod task;
 
 pub use communicator::{Communicator, Mpi};
 pub use error::{Error, Refused};
-pub use ranks::{Options, Phase, Ranks};
+pub use ranks::{Balancing, Options, Phase, Ranks};
 pub use task::{Body, Task};
 pub use tidings_steal::{Done, Frame};
 pub use tidings_steal_c::{

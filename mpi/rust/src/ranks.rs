@@ -13,7 +13,7 @@ use tidings_steal_c::{
 
 use crate::communicator::Communicator;
 use crate::error::{Error, Refused};
-use crate::sys::{self, StealError, StealOptions, StealPhase};
+use crate::sys::{self, StealBalancing, StealError, StealOptions, StealPhase};
 use crate::task::{Body, Function, run};
 
 /// How ranks share tasks; the same on all. Numbers that are 0 are what is usual.
@@ -75,6 +75,21 @@ pub struct Phase {
     pub bytes: u64,
     /// Of this phase.
     pub counters: Counters,
+}
+
+/// What a balancing has done.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Balancing {
+    /// Tasks that went to another rank.
+    pub moved: u64,
+    /// The largest sum of what tasks of a rank took, in those of the mean, before it.
+    pub before: f64,
+    /// The same afterwards.
+    pub after: f64,
+    /// What it took on this rank.
+    pub seconds: f64,
+    /// That this rank sent.
+    pub bytes: u64,
 }
 
 /// The ranks of a communicator as workers. `T` is what each rank has, which its tasks change.
@@ -179,6 +194,27 @@ impl<'mpi, T> Ranks<'mpi, T> {
         match status {
             0 => Ok(Phase::from(phase)),
             sys::LOST => Err(Error::Lost { deaths, tasks, finishes, text: error.said() }),
+            _ => Err(Error::Failed { status, text: error.said() }),
+        }
+    }
+
+    /// Has tasks that ranks ran in the last phase of this name go to others, until what they took
+    /// is about equal; nothing moves before the first. Collective, for ranks opened with `retain`
+    /// and where deaths are not survived.
+    ///
+    /// # Errors
+    /// If ranks do not take part, or name another phase; the next one then begins with what it is
+    /// given.
+    pub fn balance(&mut self, name: &str) -> Result<Balancing, Error> {
+        let name = CString::new(name).map_err(|_| Error::of(CONFIGURATION))?;
+        let (mut done, mut error) = (StealBalancing::default(), StealError::NONE);
+        // SAFETY: the places are this function's.
+        let status = unsafe {
+            sys::tidings_steal_balance(self.steal, name.as_ptr(), &raw mut done, &raw mut error)
+        };
+        let StealBalancing { moved, before, after, seconds, bytes } = done;
+        match status {
+            0 => Ok(Balancing { moved, before, after, seconds, bytes }),
             _ => Err(Error::Failed { status, text: error.said() }),
         }
     }

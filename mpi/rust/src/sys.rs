@@ -55,6 +55,17 @@ pub(crate) struct StealPhase {
     pub(crate) counters: TidingsStealCounters,
 }
 
+/// `TidingsStealBalancing`.
+#[repr(C)]
+#[derive(Default)]
+pub(crate) struct StealBalancing {
+    pub(crate) moved: u64,
+    pub(crate) before: f64,
+    pub(crate) after: f64,
+    pub(crate) seconds: f64,
+    pub(crate) bytes: u64,
+}
+
 /// `TIDINGS_STEAL_LOST`.
 pub(crate) const LOST: c_int = 108;
 
@@ -87,6 +98,12 @@ unsafe extern "C" {
         steal: *mut Steal,
         name: *const c_char,
         phase: *mut StealPhase,
+        error: *mut StealError,
+    ) -> c_int;
+    pub(crate) fn tidings_steal_balance(
+        steal: *mut Steal,
+        name: *const c_char,
+        balancing: *mut StealBalancing,
         error: *mut StealError,
     ) -> c_int;
     pub(crate) fn tidings_steal_state(tasks: *const Tasks, bytes: *mut usize) -> *const c_void;

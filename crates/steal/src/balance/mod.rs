@@ -3,7 +3,9 @@
 //! Where costs persist from one iteration to the next, an assignment that makes loads equal leaves
 //! little to steal. [`centralised`] deals all tasks out anew, the most expensive first, each to the
 //! least loaded worker: the reference for quality, at the cost of every task's record at one place.
-//! [`hierarchical`] moves only what exceeds the average, and most of it near to where it is.
+//! [`hierarchical`] moves only what exceeds the average, and most of it near to where it is. Both
+//! make a plan at one place; where each worker knows its own costs alone, it is one [`Branch`] of
+//! the hierarchy and sends tasks to those above and below it ([`wire`]).
 //!
 //! Shapes: `costs[worker][task]`, in nanoseconds or any other unit.
 //!
@@ -12,11 +14,16 @@
 //! Source: Lifflander, Krishnamoorthy, Kale, "Work stealing and persistence-based load balancers
 //! for iterative overdecomposed applications", HPDC 2012.
 
+mod branch;
 mod centralised;
 mod hierarchical;
+mod hierarchy;
+pub mod wire;
 
+pub use branch::{Branch, Given, Risen};
 pub use centralised::centralised;
-pub use hierarchical::{Hierarchy, hierarchical};
+pub use hierarchical::hierarchical;
+pub use hierarchy::Hierarchy;
 
 /// A task that goes to another worker.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

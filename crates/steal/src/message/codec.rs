@@ -182,7 +182,7 @@ fn number(reader: &mut Reader<'_>) -> Option<u64> {
 }
 
 /// A frame is written at once, and read so: thousands go in a message.
-fn put_frame(out: &mut Vec<u8>, frame: &Frame) {
+pub(crate) fn put_frame(out: &mut Vec<u8>, frame: &Frame) {
     let mut head = [0; FRAME_BYTES + INLINE_BYTES];
     let bytes = frame.state.bytes().len();
     head[..2].copy_from_slice(&frame.function.to_le_bytes());
@@ -203,7 +203,7 @@ fn put_frame(out: &mut Vec<u8>, frame: &Frame) {
 }
 
 #[inline]
-fn get_frame(reader: &mut Reader<'_>) -> Option<Frame> {
+pub(crate) fn get_frame(reader: &mut Reader<'_>) -> Option<Frame> {
     let head: [u8; FRAME_BYTES] = reader.array()?;
     let number = |from: usize| head[from..].first_chunk().copied().map(u32::from_le_bytes);
     let short = |from: usize| head[from..].first_chunk().copied().map(u16::from_le_bytes);

@@ -12,6 +12,7 @@ mod codec;
 use crate::frame::Frame;
 use crate::queue::Want;
 
+pub(crate) use codec::{FRAME_BYTES, get_frame, put_frame};
 pub use codec::{MAX_FRAMES, MAX_MESSAGE_BYTES};
 
 /// What one worker says to another.

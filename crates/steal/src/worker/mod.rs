@@ -11,12 +11,15 @@
 //!    may overtake each other; none is lost but by the death of one of them.
 //! 5. It sleeps until there is a message or [`Worker::next_deadline`].
 //!
+//! Between phases it may have tasks go from worker to worker ([`Worker::balance`]).
+//!
 //! A phase begins at a worker when it calls `begin`, and ends at all when nothing is left at any.
 //! So all have to enter it: who does not keeps the others in it, as in any collective call.
 //!
 //! Invariants: a task is in one queue, runs at one worker or is in one message; what a message says
 //! never makes a worker panic; after the end of a phase its queue is empty and it is silent.
 
+mod balance;
 mod beside;
 mod came;
 mod census;
@@ -48,6 +51,7 @@ use crate::view::View;
 
 use came::Came;
 
+pub use balance::Balancing;
 pub use tasks::Done;
 
 /// Where a worker is.
