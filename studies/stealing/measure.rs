@@ -1,5 +1,6 @@
 //! What is it worth to know who has work? Ways to select victims on simulated workers.
 //!
+//! With `breadth` the table is another one: iterations by each way, and a hundred thousand workers.
 //! Each row is an iteration of a run of `tidings-steal-sim`, a function of its arguments: the same
 //! on any machine.
 
@@ -23,15 +24,28 @@ const ROUND_TRIP_US: u64 = 22;
 
 const POLICIES: [&str; 3] = ["random", "lifelines", "known"];
 
+/// With what iterations begin.
+#[derive(Clone, Copy, PartialEq)]
+enum Beginning {
+    /// What the program gives.
+    Given,
+    /// What each worker ran before.
+    Retained,
+    /// What the balancer makes of the costs of the last iteration.
+    Balanced,
+}
+
 /// What a run is.
 #[derive(Clone, Copy)]
 struct Case {
     part: &'static str,
     program: &'static str,
-    /// With `-count` a thief gets half of the number of tasks; `persistence` is `known` with a
-    /// balancer before each iteration.
+    /// With `-count` a thief gets half of the number of tasks.
     policy: &'static str,
+    beginning: Beginning,
     workers: u32,
+    /// Of a worker, where the program is `like`.
+    tasks: u32,
     seed: u64,
     unit_ms: u32,
     iterations: u32,
@@ -42,7 +56,9 @@ const USUAL: Case = Case {
     part: "scale",
     program: "like",
     policy: "known",
+    beginning: Beginning::Given,
     workers: 1024,
+    tasks: 1000,
     seed: 1,
     unit_ms: 10,
     iterations: 1,
@@ -56,8 +72,18 @@ struct Row {
 }
 
 fn main() -> ExitCode {
-    table::make("stealing", "studies/stealing/run", Some(1), |is_measured| {
-        let cases = if is_measured { cases() } else { tiny() };
+    let is_broad = std::env::args().any(|word| word == "breadth");
+    let (name, command) = if is_broad {
+        ("breadth", "studies/stealing/run breadth")
+    } else {
+        ("stealing", "studies/stealing/run simulated")
+    };
+    table::make(name, command, Some(1), |is_measured| {
+        let cases = match (is_measured, is_broad) {
+            (false, _) => tiny(),
+            (true, false) => cases(),
+            (true, true) => breadth(),
+        };
         let rows = "part,program,policy,workers,seed,unit_ms,iteration,efficiency,attempts,steals,\
                     moved,messages,bytes,waiting_s,searching_s,terminating_s,retained,balanced,herd\n"
             .to_owned();
@@ -67,8 +93,12 @@ fn main() -> ExitCode {
 }
 
 fn tiny() -> Vec<Case> {
-    let policies = ["random", "nearest-count", "lifelines", "known", "persistence"];
-    policies.map(|policy| Case { policy, workers: 16, iterations: 2, ..USUAL }).to_vec()
+    let usual = Case { workers: 16, iterations: 2, ..USUAL };
+    let policies = ["random", "nearest-count", "lifelines", "known"];
+    let mut cases = policies.map(|policy| Case { policy, ..usual }).to_vec();
+    let beginnings = [Beginning::Retained, Beginning::Balanced];
+    cases.extend(beginnings.map(|beginning| Case { beginning, ..usual }));
+    cases
 }
 
 fn cases() -> Vec<Case> {
@@ -79,7 +109,8 @@ fn cases() -> Vec<Case> {
             cases.extend((1..=seeds).map(|seed| Case { policy, workers, seed, ..USUAL }));
         }
         cases.push(Case { part: "slow", policy, slow_one_in: 4, ..USUAL });
-        cases.push(Case { part: "retain", policy, iterations: 5, ..USUAL });
+        let beginning = Beginning::Retained;
+        cases.push(Case { part: "retain", policy, beginning, iterations: 5, ..USUAL });
         for program in ["scf-line", "scf-box", "tce"] {
             let workers = 64;
             cases.push(Case { part: "applications", program, policy, workers, ..USUAL });
@@ -89,9 +120,29 @@ fn cases() -> Vec<Case> {
     for policy in ["nearest", "random-count", "known-count"] {
         cases.push(Case { part: "ways", policy, ..USUAL });
     }
-    cases.push(Case { part: "retain", policy: "persistence", iterations: 5, ..USUAL });
+    let beginning = Beginning::Balanced;
+    cases.push(Case { part: "retain", beginning, iterations: 5, ..USUAL });
     let units = [1, 64, 256, 1024];
     cases.extend(units.map(|unit_ms| Case { part: "unit", unit_ms, ..USUAL }));
+    cases
+}
+
+/// The most expensive first.
+fn breadth() -> Vec<Case> {
+    let large = Case { part: "large", workers: 100_000, tasks: 100, ..USUAL };
+    let mut cases = POLICIES.map(|policy| Case { policy, ..large }).to_vec();
+    for (program, most) in [("like", 4096), ("tce", 1024)] {
+        for workers in [4096, 1024, 256, 64, 16].into_iter().filter(|workers| *workers <= most) {
+            let usual = Case { part: "iterated", program, workers, iterations: 5, ..USUAL };
+            cases.extend(POLICIES.map(|policy| Case { policy, ..usual }));
+            cases.extend(["random", "known"].map(|policy| Case {
+                policy,
+                beginning: Beginning::Retained,
+                ..usual
+            }));
+            cases.push(Case { beginning: Beginning::Balanced, ..usual });
+        }
+    }
     cases
 }
 
@@ -122,12 +173,12 @@ fn selection(policy: &str) -> Selection {
 }
 
 fn has_board(case: Case) -> bool {
-    case.policy.starts_with("known") || case.policy == "persistence"
+    case.policy.starts_with("known")
 }
 
 fn setting(case: Case) -> Setting {
     let mut config = Config::new(selection(case.policy), ROUND_TRIP_US);
-    config.retain = case.iterations > 1 && case.policy != "persistence";
+    config.retain = case.beginning == Beginning::Retained;
     if case.policy.ends_with("-count") {
         config.sharing.half = Half::Count;
     }
@@ -142,7 +193,7 @@ fn simulate(case: Case) -> Vec<Row> {
         iterations.into_iter().map(|iteration| Row { iteration, balanced: 0 }).collect()
     };
     let costs = match case.program {
-        "like" => like_scf(case.workers, 1000, 4_400_000, case.seed),
+        "like" => like_scf(case.workers, case.tasks, 4_400_000, case.seed),
         "scf-line" => scf([16, 1, 1]),
         "scf-box" => scf([4, 2, 2]),
         "tce" => tce(24, 12, case.seed),
@@ -152,7 +203,7 @@ fn simulate(case: Case) -> Vec<Row> {
         }
     };
     let mut list = Listed::in_blocks(costs, case.workers).changing(0.1, 0.01);
-    if case.policy == "persistence" {
+    if case.beginning == Beginning::Balanced {
         let all = persistence::iterations(&setting, list).into_iter();
         return all.map(|(iteration, balanced)| Row { iteration, balanced }).collect();
     }
@@ -160,7 +211,13 @@ fn simulate(case: Case) -> Vec<Row> {
 }
 
 fn rows(case: Case) -> String {
-    let Case { part, program, policy, workers, seed, .. } = case;
+    let Case { part, program, workers, seed, .. } = case;
+    let policy = match case.beginning {
+        Beginning::Given => case.policy.to_owned(),
+        Beginning::Retained if part == "retain" => case.policy.to_owned(),
+        Beginning::Retained => format!("{}-retained", case.policy),
+        Beginning::Balanced => "persistence".to_owned(),
+    };
     let unit_ms = if has_board(case) { case.unit_ms.to_string() } else { String::new() };
     let began = std::time::Instant::now();
     let mut rows = String::new();

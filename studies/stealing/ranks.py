@@ -22,11 +22,10 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from drawing.manifest import ROOT, Table, digest, replace
 
@@ -56,6 +55,9 @@ OPTIONS = (
     "--cfg=smpi/send-is-detached-thresh:0",
     "--cfg=smpi/wtime:0",
 )
+
+
+T = TypeVar("T")
 
 
 class Row(NamedTuple):
@@ -191,38 +193,50 @@ def row(case: Case, line: dict[str, Any]) -> Row:
     )
 
 
-def measured(program: Program, platforms: Path, case: Case) -> Row:
+def measured(program: Program, platforms: Path, case: Case) -> list[Row]:
     """Run a case; return its row."""
     where = machine(platforms, NETWORKS[case.network], case.ranks)
     (line,) = phases(program, where, words(case))
-    made = row(case, line)
-    print(*made, file=sys.stderr, flush=True)
+    return [row(case, line)]
+
+
+def parser(doc: str | None) -> argparse.ArgumentParser:
+    """Return the command line of a table of ranks."""
+    made = argparse.ArgumentParser(description=doc)
+    made.add_argument("--program", type=Path, required=True)
+    made.add_argument("--platforms", type=Path, required=True)
+    made.add_argument("--kept", type=Path, required=True)
+    made.add_argument("--output", type=Path, required=True, help="a table")
+    made.add_argument("--command", required=True, help="what makes it")
+    made.add_argument("--ranks", type=int, nargs="+", required=True)
+    made.add_argument("--at-once", type=int, default=len(os.sched_getaffinity(0)))
     return made
 
 
-def main() -> int:
-    """Measure and write the table; the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--program", type=Path, required=True)
-    parser.add_argument("--platforms", type=Path, required=True)
-    parser.add_argument("--kept", type=Path, required=True)
-    parser.add_argument("--output", type=Path, required=True, help="a table")
-    parser.add_argument("--command", required=True, help="what makes it")
-    parser.add_argument("--ranks", type=int, nargs="+", required=True)
-    parser.add_argument("--at-once", type=int, default=len(os.sched_getaffinity(0)))
-    given = parser.parse_args()
+def make(
+    given: argparse.Namespace,
+    columns: Sequence[str],
+    cases: Iterable[T],
+    measure: Callable[[Program, Path, T], Sequence[Sequence[object]]],
+) -> None:
+    """Measure all cases and write the table of their rows; ends the program if one fails."""
     table = Table(given.output, command=given.command)
     program = Program(given.program, given.kept)
+
+    def rows(case: T) -> Sequence[Sequence[object]]:
+        made = measure(program, given.platforms, case)
+        print(*made[-1], file=sys.stderr, flush=True)
+        return made
+
     with ThreadPoolExecutor(given.at_once) as runs:
-        one = partial(measured, program, given.platforms)
         try:
-            rows = list(runs.map(one, cases(given.ranks)))
+            all_rows = [row for made in runs.map(rows, cases) for row in made]
         except ValueError as error:
             runs.shutdown(cancel_futures=True)
             sys.exit(str(error))
-    table.write_rows(Row._fields, rows)
-    return 0
+    table.write_rows(columns, all_rows)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    arguments = parser(__doc__).parse_args()
+    make(arguments, Row._fields, cases(arguments.ranks), measured)

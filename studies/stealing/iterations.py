@@ -1,0 +1,101 @@
+"""Runs iterations of a phase on simulated networks: what remembering and balancing are worth.
+
+    studies/stealing/run iterations
+
+The ranks and tasks of `ranks.py` on its torus, ITERATIONS times: what a task takes differs in each
+by up to CHANGE_PERCENT of itself. What balancing takes counts as part of an iteration.
+
+Exit status: 0 done, 1 a run failed or lost tasks, 2 wrong arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import ranks
+
+ITERATIONS = 5
+CHANGE_PERCENT = 10
+WAYS = {
+    "random": ("random", ""),
+    "lifelines": ("lifelines", ""),
+    "known": ("known", ""),
+    "random, retained": ("random", "--retain"),
+    "known, retained": ("known", "--retain"),
+    "random, balanced": ("random", "--balance"),
+    "known, balanced": ("known", "--balance"),
+}
+"""Whom thieves ask, and with what an iteration begins: what the program gives, what each rank ran
+before, or that after a balancing."""
+
+
+class Row(NamedTuple):
+    """An iteration."""
+
+    ranks: int
+    way: str
+    iteration: int
+    seconds: str
+    balance_s: str
+    efficiency: str
+    attempts: int
+    steals: int
+    moved: int
+    balanced: int
+    messages: int
+    bytes: int
+    waiting_s: str
+    searching_s: str
+
+
+def cases(all_ranks: list[int]) -> Iterator[tuple[int, str]]:
+    """Yield what is run for so many ranks."""
+    for count in all_ranks:
+        for way in WAYS:
+            yield count, way
+
+
+def words(count: int, way: str) -> list[str]:
+    """Return the program's arguments."""
+    victims, beginning = WAYS[way]
+    said = ranks.words(ranks.Case("torus", count, ranks.PROGRESS_US, victims))
+    said += ["--iterations", str(ITERATIONS), "--change", str(CHANGE_PERCENT)]
+    return said + ([beginning] if beginning else [])
+
+
+def row(way: str, line: dict[str, Any]) -> Row:
+    """Return what an iteration printed. What a rank neither works nor waits for it searches."""
+    seconds = line["seconds"] + line["balance_seconds"]
+    available = line["ranks"] * seconds
+    idle = available - line["work_seconds"] - line["waiting_seconds"]
+    searching = idle - line["ranks"] * line["balance_seconds"]
+    return Row(
+        ranks=line["ranks"],
+        way=way,
+        iteration=line["iteration"],
+        seconds=f"{seconds:.4f}",
+        balance_s=f"{line['balance_seconds']:.4f}",
+        efficiency=f"{line['work_seconds'] / available:.4f}",
+        attempts=line["attempts"],
+        steals=line["steals"] + line["pushed"],
+        moved=line["moved"],
+        balanced=line["balanced"],
+        messages=line["messages"],
+        bytes=line["bytes"] + line["balance_bytes"],
+        waiting_s=f"{line['waiting_seconds']:.3f}",
+        searching_s=f"{searching:.3f}",
+    )
+
+
+def measured(program: ranks.Program, platforms: Path, case: tuple[int, str]) -> list[Row]:
+    """Run a case; return its rows."""
+    count, way = case
+    where = ranks.machine(platforms, "torus", count)
+    return [row(way, line) for line in ranks.phases(program, where, words(count, way))]
+
+
+if __name__ == "__main__":
+    arguments = ranks.parser(__doc__).parse_args()
+    ranks.make(arguments, Row._fields, cases(arguments.ranks), measured)

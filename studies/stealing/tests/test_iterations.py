@@ -1,0 +1,23 @@
+"""The iterations of ranks with real messages."""
+
+from __future__ import annotations
+
+import iterations
+
+
+def test_each_way_says_how_it_begins() -> None:
+    """What is retained or balanced is an option of the program."""
+    cases = list(iterations.cases([16, 64]))
+    assert len(cases) == len(set(cases)) == 2 * len(iterations.WAYS)
+    assert iterations.words(16, "known, balanced")[-1] == "--balance"
+    assert iterations.words(16, "random")[-1] == str(iterations.CHANGE_PERCENT)
+
+
+def test_balancing_is_part_of_an_iteration() -> None:
+    """Its time is no work, and no search."""
+    names = ("iteration", "attempts", "steals", "pushed", "moved", "balanced", "messages", "bytes")
+    line = {**dict.fromkeys((*names, "balance_bytes"), 3), "ranks": 4, "seconds": 1.5}
+    times = {"balance_seconds": 0.5, "work_seconds": 4.0, "waiting_seconds": 0.5}
+    row = iterations.row("random, balanced", {**line, **times})
+    assert (row.seconds, row.efficiency, row.searching_s) == ("2.0000", "0.5000", "1.500")
+    assert (row.steals, row.bytes) == (6, 6)
