@@ -118,10 +118,15 @@ def test_wrong_use_is_an_error(pytester: pytest.Pytester, monkeypatch: pytest.Mo
 
         def test_parameters(scaling):
             scaling(abs, n=[1], m=[2], k=[3])
+
+        def test_no_number(scaling):
+            scaling(lambda n: "many", n=[1, 2, 3]).expect("n", metric="returned")
         """
     )
     result = pytester.runpytest_subprocess("-p", "tidings.scaling.pytest_plugin")
-    result.assert_outcomes(failed=3)
+    result.assert_outcomes(failed=4)
+    result.stdout.fnmatch_lines(["the function returned 'many', of type str:*return a number*"])
+    result.stdout.no_fnmatch_line("*calls.py*")
     result.stdout.fnmatch_lines(["*it must be one of time*", "*an exponent is missing*"])
     result.stdout.no_fnmatch_line("*raise ExpectationError*")
     result.stdout.no_fnmatch_line("*During handling of the above exception*")
