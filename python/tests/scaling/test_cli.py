@@ -344,6 +344,16 @@ def test_a_violation_comes_before_a_picture_that_cannot_be_drawn(
     assert check(folder, expectation("sort", "n log n"), *png) == 2
 
 
+def test_a_violation_comes_before_a_report_that_cannot_be_written(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It exited with 2, by which nothing was evaluated."""
+    junit = ("--junit", str(folder / "nowhere" / "report.xml"))
+    assert check(folder, expectation("slow", "n log n"), *junit) == 1
+    assert "nowhere" in capsys.readouterr().err
+    assert check(folder, expectation("sort", "n log n"), *junit) == 2
+
+
 def test_a_folder_is_an_input(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "scaling.toml").write_text(expectation("sort", "n log n"), encoding="utf-8")
     assert main(["check", "--file", str(folder / "scaling.toml"), str(folder)]) == 0

@@ -68,6 +68,35 @@ def test_one_line_per_test_and_a_table(example: pytest.Pytester) -> None:
     )
 
 
+def test_a_time_that_does_not_hold_advises_to_count(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    pytester.makeconftest(
+        """
+        from tidings.scaling.counters import timing
+
+        timing.Timing.value = lambda timer, size: 1e-6 * size**2
+        """
+    )
+    pytester.makepyfile(
+        """
+        SIZES = [64, 128, 256, 512, 1024]
+
+        def test_broken(scaling):
+            scaling(len, n=SIZES).expect("n", within="n^0.25")
+
+        def test_true(scaling):
+            scaling(len, n=SIZES).expect("n^2")
+        """
+    )
+    result = pytester.runpytest_subprocess("-p", "tidings.scaling.pytest_plugin")
+    result.assert_outcomes(passed=1, failed=1)
+    advice = "times depend on caches and neighbours: a count, metric instructions or bytecodes, *"
+    result.stdout.fnmatch_lines([f"len (time): expected O(n), *: violated; *{advice}"])
+    result.stdout.no_fnmatch_line(f"len (time): expected O(n^2), *{advice}")
+
+
 def test_what_is_measured_is_expected_to_grow(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,10 +147,15 @@ def test_wrong_use_is_an_error(pytester: pytest.Pytester, monkeypatch: pytest.Mo
 
         def test_parameters(scaling):
             scaling(abs, n=[1], m=[2], k=[3])
+
+        def test_no_number(scaling):
+            scaling(lambda n: "many", n=[1, 2, 3]).expect("n", metric="returned")
         """
     )
     result = pytester.runpytest_subprocess("-p", "tidings.scaling.pytest_plugin")
-    result.assert_outcomes(failed=3)
+    result.assert_outcomes(failed=4)
+    result.stdout.fnmatch_lines(["the function returned 'many', of type str:*return a number*"])
+    result.stdout.no_fnmatch_line("*calls.py*")
     result.stdout.fnmatch_lines(["*it must be one of time*", "*an exponent is missing*"])
     result.stdout.no_fnmatch_line("*raise ExpectationError*")
     result.stdout.no_fnmatch_line("*During handling of the above exception*")

@@ -48,8 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return STOPPED_READING
     except OSError as error:
-        place = error.filename or "standard output, or a file that was being written"
-        print(f"error: {place}: {error.strerror or error}", file=sys.stderr)
+        print(f"error: {_said(error)}", file=sys.stderr)
     return USAGE
 
 
@@ -188,11 +187,21 @@ def _check(options: argparse.Namespace) -> int:
     code = report.exit_code(options.strict)
     try:
         _write_files(options, report)
-    except SpecificationError as error:
-        print(f"error: {error}", file=sys.stderr)
-        # A violation is what a script must learn first, whatever could not be drawn of it.
+    except BrokenPipeError:
+        raise
+    except (SpecificationError, OSError) as error:
+        print(f"error: {_said(error)}", file=sys.stderr)
+        # A violation is what a script must learn first, whatever could not be written of it.
         return code or USAGE
     return code
+
+
+def _said(error: Exception) -> str:
+    """Return an error's message, with the file that the system refused."""
+    if not isinstance(error, OSError):
+        return str(error)
+    place = error.filename or "standard output, or a file that was being written"
+    return f"{place}: {error.strerror or error}"
 
 
 def _check_by_paper(

@@ -169,7 +169,8 @@ class _Parser:
         if wrapped:
             self._demand(")", "`)` is missing")
         if self._peek().kind != "end":
-            self._fail(f"`{self._peek().text}` is not expected here")
+            raised = "; of a logarithm: log^2 n, or log(n^2)" if self._peek().text == "^" else ""
+            self._fail(f"`{self._peek().text}` is not expected here{raised}")
         two_sided = symbol.text in ("Θ", "Theta")
         first, second, *_ = [*self.variables, "", ""]
         source = self.text.strip()

@@ -276,7 +276,11 @@ class Measured:
 
     def _value(self, metric: str, size: Size) -> float:
         argument = self._argument(size)
-        return calls.METRICS[metric](lambda: self.function(argument))
+        try:
+            return calls.METRICS[metric](lambda: self.function(argument))
+        except CounterError as error:
+            problem = str(error)
+        pytest.fail(problem, pytrace=False)
 
     def _argument(self, size: Size) -> Any:  # noqa: ANN401
         return self.setup(size) if self.setup else size

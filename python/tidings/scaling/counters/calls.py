@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tidings.scaling.counters import processor
+from tidings.scaling.counters.library import CounterError
 
 Call = Callable[[], Any]
 
@@ -66,6 +67,19 @@ def _allocated(call: Call) -> float:
         tracemalloc.stop()
 
 
+def _returned(call: Call) -> float:
+    """Return the number that a call returns."""
+    found = call()
+    try:
+        return float(found)
+    except (TypeError, ValueError):
+        kind = type(found).__name__
+        raise CounterError(
+            f"the function returned {found!r:.60}, of type {kind}: for metric `returned` it must "
+            "return a number, its own count"
+        ) from None
+
+
 def _instructions(call: Call) -> float:
     with without_collector():
         return float(processor.count(call))
@@ -73,7 +87,7 @@ def _instructions(call: Call) -> float:
 
 METRICS: dict[str, Callable[[Call], float]] = {
     "bytecodes": _bytecodes,
-    "returned": lambda call: float(call()),
+    "returned": _returned,
     "allocated": _allocated,
     "instructions": _instructions,
 }
