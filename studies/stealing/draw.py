@@ -10,6 +10,8 @@ from drawing.csv_table import Table
 from drawing.drawn import Drawn, main
 from drawing.pages import markdown
 from held_out import COLUMNS as HELD_OUT
+from iterations import WAYS
+from iterations import Row as Iterated
 from matplotlib.figure import Figure
 
 COLUMNS = (
@@ -192,10 +194,82 @@ def own_counts(table: Table) -> list[str]:
     return shown
 
 
+def broad(table: Table) -> dict[str, str]:
+    """Return the page's tables of iterations to thousands of workers, and of a hundred thousand."""
+    lines = []
+    own = table.where(part="iterated")
+    for program, workers in sorted(
+        own.distinct("program", "workers"), key=lambda one: (one[0], int(one[1]))
+    ):
+        for (policy,) in own.distinct("policy"):
+            case = own.where(program=program, workers=workers, policy=policy)
+            first, last = case.where(iteration="1"), case.where(iteration="5")
+            cells = [f"{middle(last, 'efficiency'):.4f}"]
+            for column in COUNTS:
+                cells += [f"{middle(one, column):,.0f}" for one in (first, last)]
+            cells += [f"{middle(last, 'bytes') / 1e6:,.1f}", " / ".join(idle(last))]
+            lines.append([program, f"{int(workers):,}", policy, *cells])
+    heads = ["program", "workers", "way", "efficiency, 5th"]
+    heads += [f"{name}, {time}" for name in HEADS[2:] for time in ("1st", "5th")]
+    heads += ["MB, 5th", "searching / waiting / at the end, 5th"]
+    large = table.where(part="large")
+    rows = [[policy, *counts(large.where(policy=policy))] for policy in POLICIES]
+    return {"iterated": markdown(heads, lines), "large": markdown(list(HEADS), rows)}
+
+
+def iterations_of_ranks(table: Table) -> dict[str, str]:
+    """Return the page's table of iterations with real messages: the first and the last."""
+    lines = []
+    for (ranks,) in table.distinct("ranks"):
+        for way in WAYS:
+            for iteration in ("1", "5"):
+                row = table.where(ranks=ranks, way=way, iteration=iteration)
+                cells = [*counts(row), f"{middle(row, 'balanced'):,.0f}"]
+                cells.append(f"{middle(row, 'bytes') / 1e6:,.1f}")
+                available = int(ranks) * middle(row, "seconds")
+                for kind in ("searching_s", "waiting_s"):
+                    cells.append(f"{100 * middle(row, kind) / available:.3f} %")
+                lines.append([f"{int(ranks):,}", way, iteration, *cells])
+    heads = ["ranks", "way", "iteration", *HEADS[1:], "by the balancer", "MB"]
+    return {"iterations": markdown([*heads, "searching", "waiting"], lines)}
+
+
+def by_iteration(table: Table) -> Figure:
+    """Draw idle time and steals of the largest number of ranks against the iteration."""
+    drawn = style.blank(8.0, 3.0)
+    panels = drawn.subplots(1, 2, sharex=True)
+    most = max((one for (one,) in table.distinct("ranks")), key=int)
+    colours = (style.BLUE, style.GREEN, style.VERMILION)
+    marks = {"": "o-", "retained": "s--", "balanced": "^:"}
+    for way in WAYS:
+        victims, _, beginning = way.partition(", ")
+        own = table.where(ranks=most, way=way)
+        at = own.numbers("iteration")
+        colour = colours[POLICIES.index(victims)]
+        lost = [100 * (1 - one) for one in own.numbers("efficiency")]
+        panels[0].plot(at, lost, marks[beginning], color=colour, label=way)
+        panels[1].plot(at, own.numbers("steals"), marks[beginning], color=colour, label=way)
+    panels[0].set_title(f"time without a task, % ({most} ranks)")
+    panels[1].set_title("steals")
+    for axes in panels:
+        axes.set_xlabel("iteration")
+    panels[0].set_ylim(bottom=0)
+    panels[1].set_yscale("log")
+    panels[1].legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return drawn
+
+
+def many(table: Table) -> dict[str, str]:
+    """Return the page's table of thousands of ranks with real messages."""
+    return {"many": of_ranks(table)["ranks"]}
+
+
 DRAWN = (
     Drawn("stealing.csv", COLUMNS, figure=figure, tables=tables),
     Drawn("held-out.csv", HELD_OUT, tables=held_out),
     Drawn("ranks.csv", RANKS, tables=of_ranks),
+    Drawn("many.csv", RANKS, tables=many),
+    Drawn("iterations.csv", Iterated._fields, figure=by_iteration, tables=iterations_of_ranks),
 )
 
 if __name__ == "__main__":
