@@ -8,7 +8,7 @@
 use super::{Stage, Worker};
 use crate::balance::wire::{Task, task};
 use crate::balance::{Branch, Hierarchy, Risen};
-use crate::frame::Frame;
+use crate::frame::{Frame, Scope};
 
 /// A worker's part in a balancing that has begun.
 #[derive(Debug)]
@@ -62,7 +62,9 @@ impl Worker {
     pub fn balanced(&mut self, balancing: Balancing) -> u64 {
         let held = balancing.branch.held();
         let came = held.iter().filter(|given| given.from != self.me).count() as u64;
-        self.retention.replace(&balancing.name, held.into_iter().map(|given| given.task).collect());
+        // No finish waits for what a message calls a task of one: only lists are kept.
+        let listed = |given: Task| Frame { scope: Scope::LIST, ..given.task };
+        self.retention.replace(&balancing.name, held.into_iter().map(listed).collect());
         came
     }
 }
