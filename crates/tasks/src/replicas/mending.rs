@@ -73,10 +73,11 @@ impl Mender {
         }
     }
 
-    /// Waits for a first replica: whoever sends it sends it to all who are to have it.
+    /// Waits for a first replica. Whoever sends it sends it to all who are to have it, by a list of
+    /// nodes that may be older than what is read here: so it is seen to as if nodes had come.
     async fn begin_anew(&mut self) {
         self.blobs.until_replica().await;
-        self.progress = Progress { pass: COPIES, ..Progress::default() };
+        self.progress = Progress::anew();
         if let Ok(nodes) = self.replicas.nodes().await {
             self.nodes = nodes;
         }
@@ -131,6 +132,11 @@ impl Mender {
 }
 
 impl Progress {
+    /// Of a node that has just got a replica after none.
+    fn anew() -> Self {
+        Self::default()
+    }
+
     /// Other nodes are there now: one that has gone may come back without what it had.
     fn change(&mut self, nodes: &[Reached]) {
         for (blob, id) in core::mem::take(&mut self.known) {
@@ -202,7 +208,7 @@ mod tests {
                     let to = to.depot.id;
                     if !self.have.contains_key(&to) {
                         self.sent += 1;
-                        self.have.insert(to, Progress { pass: COPIES, ..Progress::default() });
+                        self.have.insert(to, Progress::anew());
                     }
                     self.have.get_mut(&own).unwrap().has(blob, to);
                 }
@@ -236,6 +242,18 @@ mod tests {
             }
             assert!(world.sent < 60, "{} copies for 30 changes", world.sent);
         }
+    }
+
+    /// The sender's list was a second old, and those who got it know of the node by now.
+    #[test]
+    fn a_node_that_came_while_a_first_blob_was_sent_gets_it() {
+        let blob = Handle::of(b"abc");
+        let have = [1, 2].map(|id| (id, Progress::anew()));
+        let mut world = World { have: have.into(), nodes: nodes(1..=3), sent: 0 };
+        for _ in 0..COPIES {
+            world.pass(&blob);
+        }
+        assert_eq!((world.have.len(), world.sent), (3, 1));
     }
 
     #[test]
