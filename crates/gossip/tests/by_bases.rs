@@ -349,5 +349,5 @@ fn payloads_of_another_length_are_told_all_the_same() {
 fn the_bound_on_memory_knows_of_bases() {
     let [whole, changes] =
         [2, 3].map(|version| settings(100, version, PERCENT).memory_bound_bytes());
-    assert_eq!(changes - whole, 100 * (PAYLOAD_BYTES as u64 + 16));
+    assert_eq!(changes - whole, 100 * (2 * PAYLOAD_BYTES as u64 + 40));
 }
