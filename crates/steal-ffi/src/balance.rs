@@ -6,16 +6,16 @@
 //! to each below is given, in their order. Where a message cannot be sent all should give up: with
 //! the next phase, they begin with what they are given.
 
-use core::{ptr, slice};
+use core::slice;
 
 use tidings_steal::balance::Hierarchy;
-use tidings_steal::balance::wire::{self, Task};
+use tidings_steal::balance::wire;
 use tidings_steal::{Balancing, Frame};
 
 use crate::status::TidingsStealStatus;
 #[cfg(doc)]
 use crate::worker::tidings_steal_worker_free;
-use crate::worker::{Answer, TidingsStealWorker, with};
+use crate::worker::{Answer, TidingsStealWorker, text, with, with_message};
 
 /// Workers directly below one: w · 8 + 1 to w · 8 + 8 are below w, as far as there are.
 pub const TIDINGS_STEAL_ARITY: u32 = 8;
@@ -51,15 +51,14 @@ impl TidingsStealWorker {
     }
 
     fn above(&mut self, message: &[u8]) -> Answer {
-        let handed = if self.me == 0 { Some(Vec::new()) } else { self.handed(message) };
-        let handed = handed.ok_or(TidingsStealStatus::Malformed)?;
+        let handed = if self.me == 0 {
+            Vec::new()
+        } else {
+            wire::get_handed(message, self.workers).ok_or(TidingsStealStatus::Malformed)?
+        };
         self.fit(handed.iter().map(|given| &given.task))?;
         self.down = self.begun()?.fall(handed).into_iter();
         Ok(())
-    }
-
-    fn handed(&self, message: &[u8]) -> Option<Vec<Task>> {
-        wire::get_handed(message, self.workers)
     }
 
     fn up(&mut self) -> Answer {
@@ -84,10 +83,6 @@ impl TidingsStealWorker {
         let fits = frames.all(|frame| frame.state.bytes().len() <= self.slot_bytes);
         if fits { Ok(()) } else { Err(TidingsStealStatus::TooLarge) }
     }
-}
-
-fn text(name: &[u8]) -> Result<&str, TidingsStealStatus> {
-    core::str::from_utf8(name).map_err(|_| TidingsStealStatus::Malformed)
 }
 
 /// The bytes behind a pointer, none where it is null.
@@ -173,19 +168,8 @@ pub unsafe extern "C" fn tidings_steal_worker_balance_give(
     message: *mut *const u8,
     bytes: *mut usize,
 ) -> TidingsStealStatus {
-    // SAFETY: both are null or valid, as the caller promises.
-    let (Some(message), Some(bytes)) = (unsafe { message.as_mut() }, unsafe { bytes.as_mut() })
-    else {
-        return TidingsStealStatus::Null;
-    };
-    (*message, *bytes) = (ptr::null(), 0);
-    let give = |worker: &mut TidingsStealWorker| {
-        worker.give(to)?;
-        (*message, *bytes) = (worker.message.as_ptr(), worker.message.len());
-        Ok(())
-    };
     // SAFETY: as the caller promises.
-    unsafe { with(worker, give) }
+    unsafe { with_message(worker, message, bytes, |worker| worker.give(to).map(|()| true)) }
 }
 
 /// Keeps what the worker has now, and writes how many of these tasks it had not had to `came`.

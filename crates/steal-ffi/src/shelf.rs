@@ -7,14 +7,13 @@ use tidings_steal::Message;
 use crate::status::TidingsStealStatus;
 #[cfg(doc)]
 use crate::worker::tidings_steal_worker_free;
-use crate::worker::{TidingsStealWorker, with};
+use crate::worker::{TidingsStealWorker, with, with_message};
 
 impl TidingsStealWorker {
-    /// The bytes of what it lays out, until the next call.
-    fn lay_out(&mut self, most_bytes: usize) -> Option<&[u8]> {
-        let gift = self.worker.lay_out(most_bytes)?;
-        gift.encode_to(&mut self.message);
-        Some(&self.message)
+    /// Makes the message of what it lays out, if that is anything.
+    fn lay_out(&mut self, most_bytes: usize) -> bool {
+        let gift = self.worker.lay_out(most_bytes);
+        gift.inspect(|gift| gift.encode_to(&mut self.message)).is_some()
     }
 }
 
@@ -34,20 +33,8 @@ pub unsafe extern "C" fn tidings_steal_worker_lay_out(
     message: *mut *const u8,
     bytes: *mut usize,
 ) -> TidingsStealStatus {
-    // SAFETY: both are null or valid, as the caller promises.
-    let (Some(message), Some(bytes)) = (unsafe { message.as_mut() }, unsafe { bytes.as_mut() })
-    else {
-        return TidingsStealStatus::Null;
-    };
-    (*message, *bytes) = (core::ptr::null(), 0);
-    let lay_out = |worker: &mut TidingsStealWorker| {
-        if let Some(gift) = worker.lay_out(most_bytes) {
-            (*message, *bytes) = (gift.as_ptr(), gift.len());
-        }
-        Ok(())
-    };
     // SAFETY: as the caller promises.
-    unsafe { with(worker, lay_out) }
+    unsafe { with_message(worker, message, bytes, |worker| Ok(worker.lay_out(most_bytes))) }
 }
 
 /// What this worker had laid out, of `bytes` bytes, was not taken: it is in its queue again.

@@ -137,6 +137,38 @@ pub(crate) unsafe fn with(
     }
 }
 
+/// Does `make`, and if that says so writes where the worker's message begins, until the next call
+/// with it, and its bytes; else none.
+///
+/// # Safety
+/// As [`with`]; `message` and `bytes` are null or valid.
+pub(crate) unsafe fn with_message(
+    worker: *mut TidingsStealWorker,
+    message: *mut *const u8,
+    bytes: *mut usize,
+    make: impl FnOnce(&mut TidingsStealWorker) -> Result<bool, TidingsStealStatus>,
+) -> TidingsStealStatus {
+    // SAFETY: both are null or valid, as the caller promises.
+    let (Some(message), Some(bytes)) = (unsafe { message.as_mut() }, unsafe { bytes.as_mut() })
+    else {
+        return TidingsStealStatus::Null;
+    };
+    (*message, *bytes) = (ptr::null(), 0);
+    let show = |worker: &mut TidingsStealWorker| {
+        if make(worker)? {
+            (*message, *bytes) = (worker.message.as_ptr(), worker.message.len());
+        }
+        Ok(())
+    };
+    // SAFETY: as the caller promises.
+    unsafe { with(worker, show) }
+}
+
+/// The name of a phase.
+pub(crate) fn text(name: &[u8]) -> Result<&str, TidingsStealStatus> {
+    core::str::from_utf8(name).map_err(|_| TidingsStealStatus::Malformed)
+}
+
 /// The frame of a task of the program.
 ///
 /// # Safety
@@ -214,12 +246,8 @@ pub unsafe extern "C" fn tidings_steal_worker_begin(
     }
     // SAFETY: it is not null and has that many bytes, as the caller promises.
     let name = unsafe { slice::from_raw_parts(name, name_bytes) };
-    let begin = |worker: &mut TidingsStealWorker| {
-        let name = core::str::from_utf8(name).map_err(|_| TidingsStealStatus::Malformed)?;
-        worker.begin(name, now_us)
-    };
     // SAFETY: as the caller promises.
-    unsafe { with(worker, begin) }
+    unsafe { with(worker, |worker| worker.begin(text(name)?, now_us)) }
 }
 
 /// Writes the task that is to run now to `task`; true if there is one. It runs until a
