@@ -104,11 +104,6 @@ impl<T> Branch<T> {
         self.held
     }
 
-    /// What it has until now, in its order.
-    pub fn holds(&self) -> impl Iterator<Item = &Given<T>> {
-        self.held.iter()
-    }
-
     /// Records that it has looked at, and comparisons that it has made.
     pub fn steps(&self) -> u64 {
         self.steps

@@ -17,14 +17,14 @@ pub fn hierarchical(costs: &[Vec<u64>], hierarchy: &Hierarchy) -> Plan {
         (0..workers).map(|worker| Branch::new(hierarchy, worker, average)).collect();
     let risen = go_up(&mut branches, costs, hierarchy);
     let steps = go_down(&mut branches, &risen, hierarchy);
-    let mut moves: Vec<Move> = (0..).zip(&branches).flat_map(|(to, own)| moves(to, own)).collect();
+    let mut moves: Vec<Move> = (0..).zip(branches).flat_map(|(to, own)| moves(to, own)).collect();
     moves.sort_unstable();
     Plan { moves, steps, messages: 4 * u64::from(workers).saturating_sub(1) }
 }
 
 /// What has come to a worker.
-fn moves(to: u32, branch: &Branch<u32>) -> impl Iterator<Item = Move> {
-    let comes = branch.holds().filter(move |given| given.from != to);
+fn moves(to: u32, branch: Branch<u32>) -> impl Iterator<Item = Move> {
+    let comes = branch.held().into_iter().filter(move |given| given.from != to);
     comes.map(move |given| Move { from: given.from, task: given.task, to })
 }
 

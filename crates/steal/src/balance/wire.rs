@@ -1,13 +1,18 @@
 //! The bytes in which the parts of a balancing send each other tasks.
 //!
 //! A task's frame says what it took; numbers are little endian. A decoder believes nothing: counts
-//! are compared with the bytes that are there before anything is allocated.
+//! are compared with the bytes that are there before anything is allocated, and costs have a bound,
+//! so that a worker can add up what those below it have said.
 
 use tidings_primitives::bytes::Reader;
 
 use super::{Given, Risen};
 use crate::frame::Frame;
 use crate::message::{FRAME_BYTES, get_frame, put_frame};
+
+/// The most that a message may say tasks take, in nanoseconds: 36 years. A worker adds up those of
+/// its arity and its own.
+const MOST_NS: u64 = u64::MAX / 16;
 
 /// A task of a balancing: its cost is what it took.
 pub type Task = Given<Frame>;
@@ -31,7 +36,8 @@ pub fn get_risen(bytes: &[u8], workers: u32) -> Option<Risen<Frame>> {
     let load = reader.array().map(u64::from_le_bytes)?;
     let size = reader.array().map(u64::from_le_bytes)?;
     let rest = get_all(&mut reader, workers)?;
-    ((1..=u64::from(workers)).contains(&size)).then_some(Risen { load, size, rest })
+    let fits = (1..=u64::from(workers)).contains(&size) && is_bounded(load, &rest);
+    fits.then_some(Risen { load, size, rest })
 }
 
 /// The bytes of what goes down.
@@ -42,7 +48,13 @@ pub fn put_handed(out: &mut Vec<u8>, tasks: &[Task]) {
 
 /// What goes down, of tasks of so many workers; `None` if the bytes are none.
 pub fn get_handed(bytes: &[u8], workers: u32) -> Option<Vec<Task>> {
-    get_all(&mut Reader(bytes), workers)
+    get_all(&mut Reader(bytes), workers).filter(|tasks| is_bounded(0, tasks))
+}
+
+/// Whether what is kept and all tasks can be added up.
+fn is_bounded(load: u64, tasks: &[Task]) -> bool {
+    let sum = tasks.iter().try_fold(load, |sum, given| sum.checked_add(given.cost));
+    sum.is_some_and(|sum| sum <= MOST_NS)
 }
 
 fn put_all(out: &mut Vec<u8>, tasks: &[Task]) {
@@ -96,5 +108,17 @@ mod tests {
         assert_eq!(get_risen(&bytes, 1), None, "more workers than there are");
         assert_eq!(get_risen(&[&bytes[..], &[0]].concat(), 2), None);
         assert_eq!(get_handed(&u64::MAX.to_le_bytes(), 2), None);
+    }
+
+    #[test]
+    fn costs_that_nobody_could_add_up_are_refused() {
+        let mut bytes = Vec::new();
+        let long = || task(0, Frame::new(1, MOST_NS, b"").unwrap());
+        put_risen(&mut bytes, &Risen { load: 1, size: 1, rest: vec![long()] });
+        assert_eq!(get_risen(&bytes, 2), None);
+        put_handed(&mut bytes, &[long()]);
+        assert_eq!(get_handed(&bytes, 2), Some(vec![long()]));
+        put_handed(&mut bytes, &[long(), long()]);
+        assert_eq!(get_handed(&bytes, 2), None);
     }
 }
