@@ -141,12 +141,13 @@ static int balance(TidingsSteal *steal, const char *name, double sum_ns,
     rise(&tree);
     fall(&tree);
     free(tree.came);
-    int status = tree.status, worst;
+    int status = tree.status, worst = 0;
     if (!status) status = (int)tidings_steal_worker_balanced(tree.worker, &came);
     double load_ns = kept_ns(steal, name);
-    MPI_Allreduce(&status, &worst, 1, MPI_INT, MPI_MAX, tree.comm);
-    MPI_Allreduce(&load_ns, &largest_ns, 1, MPI_DOUBLE, MPI_MAX, tree.comm);
-    MPI_Allreduce(&came, &done->moved, 1, MPI_UINT64_T, MPI_SUM, tree.comm);
+    if (MPI_Allreduce(&status, &worst, 1, MPI_INT, MPI_MAX, tree.comm) ||
+        MPI_Allreduce(&load_ns, &largest_ns, 1, MPI_DOUBLE, MPI_MAX, tree.comm) ||
+        MPI_Allreduce(&came, &done->moved, 1, MPI_UINT64_T, MPI_SUM, tree.comm))
+        return TIDINGS_STEAL_MPI;
     done->after = largest_ns / mean_ns;
     done->bytes = tree.sent;
     return worst;
