@@ -74,13 +74,10 @@ impl Mender {
     }
 
     /// Waits for a first replica. Whoever sends it sends it to all who are to have it, by a list of
-    /// nodes that may be older than what is read here: so it is seen to as if nodes had come.
+    /// nodes that may be older than that of the next look: so it is seen to as if nodes had come.
     async fn begin_anew(&mut self) {
         self.blobs.until_replica().await;
         self.progress = Progress::anew();
-        if let Ok(nodes) = self.replicas.nodes().await {
-            self.nodes = nodes;
-        }
     }
 
     /// Makes the next pass, if nodes have come or gone.
