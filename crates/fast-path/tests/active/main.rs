@@ -111,8 +111,9 @@ const FAULTS: Faults = Faults { lost: 50, doubled: 50, delayed: 50 };
 
 /// Each message adds one and brings back what was there: done once and answered once, its results
 /// are all numbers from 0 on, each once. One in twenty messages and answers is lost, one is doubled
-/// with its copy late, one comes behind others.
-fn ledger_is_exact(wire: &Wire, responder: &Responder, session: Session, count: u64) {
+/// with its copy late, one comes behind others. Returns how many copies came when their callers had
+/// answers: of a few thousand messages none may, as processors are shared.
+fn ledger_is_exact(wire: &Wire, responder: &Responder, session: Session, count: u64) -> u64 {
     let path = Faulty::new(ring(wire, &session), FAULTS, numbers(count));
     let mut caller = Caller::new(session, path);
     let before = responder.ledger();
@@ -139,9 +140,9 @@ fn ledger_is_exact(wire: &Wire, responder: &Responder, session: Session, count: 
     assert_eq!(responder.done_of(&session), count);
     assert_eq!((tally.begun, tally.answered), (count, count));
     assert!(faults.lost > 0 && faults.doubled > 0 && faults.delayed > 0, "{faults:?}");
-    // How many copies are late is a matter of how processors are shared; see agreement.rs.
     assert!(ledger.done_before > before.done_before, "{ledger:?}");
     println!("{count} messages: {faults:?}, {tally:?}, {ledger:?}");
+    ledger.late - before.late
 }
 
 #[test]
@@ -150,7 +151,7 @@ fn the_ledger_is_exact_under_loss_copies_and_reordering() {
     let there = settings(WORDS, None);
     let responder = wire.on(Side::There, || Responder::best(&there)).expect("root may");
     let session = responder.open().expect("a session");
-    ledger_is_exact(&wire, &responder, session, messages());
+    assert!(ledger_is_exact(&wire, &responder, session, messages()) > 0, "no copy was late");
 }
 
 #[test]
