@@ -194,29 +194,6 @@ def own_counts(table: Table) -> list[str]:
     return shown
 
 
-def broad(table: Table) -> dict[str, str]:
-    """Return the page's tables of iterations to thousands of workers, and of a hundred thousand."""
-    lines = []
-    own = table.where(part="iterated")
-    for program, workers in sorted(
-        own.distinct("program", "workers"), key=lambda one: (one[0], int(one[1]))
-    ):
-        for (policy,) in own.distinct("policy"):
-            case = own.where(program=program, workers=workers, policy=policy)
-            first, last = case.where(iteration="1"), case.where(iteration="5")
-            cells = [f"{middle(last, 'efficiency'):.4f}"]
-            for column in COUNTS:
-                cells += [f"{middle(one, column):,.0f}" for one in (first, last)]
-            cells += [f"{middle(last, 'bytes') / 1e6:,.1f}", " / ".join(idle(last))]
-            lines.append([program, f"{int(workers):,}", policy, *cells])
-    heads = ["program", "workers", "way", "efficiency, 5th"]
-    heads += [f"{name}, {time}" for name in HEADS[2:] for time in ("1st", "5th")]
-    heads += ["MB, 5th", "searching / waiting / at the end, 5th"]
-    large = table.where(part="large")
-    rows = [[policy, *counts(large.where(policy=policy))] for policy in POLICIES]
-    return {"iterated": markdown(heads, lines), "large": markdown(list(HEADS), rows)}
-
-
 def iterations_of_ranks(table: Table) -> dict[str, str]:
     """Return the page's table of iterations with real messages: the first and the last."""
     lines = []

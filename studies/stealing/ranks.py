@@ -136,27 +136,27 @@ class Program:
         built = [file, file.parent / "libtidings-applications.smpi.so"]
         self.digest = digest(b"".join(one.read_bytes() for one in built))
 
-    def run(self, where: Machine, words: list[str]) -> str:
-        """Return what it prints with these words; raises ValueError if it fails."""
-        key = [self.digest, digest(where.platform.read_bytes()), str(where.ranks), *OPTIONS, *words]
+    def run(self, where: Machine, said: list[str]) -> str:
+        """Return what it prints with these arguments; raises ValueError if it fails."""
+        key = [self.digest, digest(where.platform.read_bytes()), str(where.ranks), *OPTIONS, *said]
         kept = self.kept / f"{digest(' '.join(key).encode())[:32]}.jsonl"
         if kept.exists():
             return kept.read_text(encoding="utf-8")
         command = ["smpirun", "-platform", str(where.platform), "-hostfile", str(where.hosts)]
-        command += ["-n", str(where.ranks), *OPTIONS, str(self.file), *words]
+        command += ["-n", str(where.ranks), *OPTIONS, str(self.file), *said]
         done = subprocess.run(
             command, check=False, capture_output=True, text=True, preexec_fn=bounded
         )
         if done.returncode != 0:
-            said = done.stderr[-500:] or f"more than {LIMIT_S} s of a processor?"
-            raise ValueError(f"{' '.join(words)}: status {done.returncode}: {said}")
+            why = done.stderr[-500:] or f"more than {LIMIT_S} s of a processor?"
+            raise ValueError(f"{' '.join(said)}: status {done.returncode}: {why}")
         kept.parent.mkdir(parents=True, exist_ok=True)
         replace(kept, done.stdout.encode())
         return done.stdout
 
 
 def words(case: Case) -> list[str]:
-    """Return the program's arguments."""
+    """Return the program's said."""
     said = [f"uneven:{TASKS * case.ranks}", "--model", "--task-ns", "1000"]
     said += ["--selection", case.victims]
     if case.progress_us:
@@ -217,7 +217,7 @@ def parser(doc: str | None) -> argparse.ArgumentParser:
 def make(
     given: argparse.Namespace,
     columns: Sequence[str],
-    cases: Iterable[T],
+    wanted: Iterable[T],
     measure: Callable[[Program, Path, T], Sequence[Sequence[object]]],
 ) -> None:
     """Measure all cases and write the table of their rows; ends the program if one fails."""
@@ -231,7 +231,7 @@ def make(
 
     with ThreadPoolExecutor(given.at_once) as runs:
         try:
-            all_rows = [row for made in runs.map(rows, cases) for row in made]
+            all_rows = [row for made in runs.map(rows, wanted) for row in made]
         except ValueError as error:
             runs.shutdown(cancel_futures=True)
             sys.exit(str(error))
