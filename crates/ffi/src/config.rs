@@ -1,6 +1,5 @@
 //! What a node is told at its start, and its translation into the core's own configuration.
 
-use core::fmt::Write;
 use core::time::Duration;
 
 use tidings_gossip::{Address, Config, Key, KeyRing, Member, Strategy, Window};
@@ -148,35 +147,6 @@ fn strategy(number: u32) -> Result<Strategy, Unusable> {
 /// The node of a number, as the core knows it.
 pub(crate) fn member(number: u32) -> Member {
     Member { name: format!("n{number}"), address: address(number) }
-}
-
-/// The name of a number, of at most eleven letters, made without taking memory.
-#[derive(Default)]
-pub(crate) struct Name {
-    letters: [u8; 12],
-    length: usize,
-}
-
-impl Name {
-    pub(crate) fn of(number: u32) -> Self {
-        let mut name = Self::default();
-        // Eleven letters have room for n4294967295.
-        let _ = write!(name, "n{number}");
-        name
-    }
-
-    pub(crate) fn text(&self) -> Option<&str> {
-        core::str::from_utf8(&self.letters[..self.length]).ok()
-    }
-}
-
-impl Write for Name {
-    fn write_str(&mut self, text: &str) -> core::fmt::Result {
-        let room = self.letters.get_mut(self.length..self.length + text.len());
-        room.ok_or(core::fmt::Error)?.copy_from_slice(text.as_bytes());
-        self.length += text.len();
-        Ok(())
-    }
 }
 
 /// The address of a number.

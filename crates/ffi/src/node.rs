@@ -7,7 +7,7 @@ use std::{ptr, slice};
 
 use tidings_gossip::{Incarnation, Member, Node, NodeId};
 
-use crate::config::{Name, TIDINGS_KEY_BYTES, TidingsConfig, Unusable, member};
+use crate::config::{TIDINGS_KEY_BYTES, TidingsConfig, Unusable, member};
 use crate::status::TidingsStatus;
 use crate::transport::{TidingsTransport, Wired, instant};
 
@@ -18,7 +18,8 @@ const RECEIVE_MOST: u32 = 512;
 /// A node. Only pointers to it leave the library.
 pub struct TidingsNode {
     pub(crate) node: Node,
-    pub(crate) nodes: u32,
+    /// By number: who asks for an entry, maybe for all in each pause, pays for no name.
+    pub(crate) ids: Box<[NodeId]>,
     /// The unit of time.
     unit: Duration,
     /// Where messages are written and taken in.
@@ -34,11 +35,13 @@ impl TidingsNode {
         let unit = core.interval;
         let keys = TidingsConfig::keys(key, &core);
         let roster: Vec<Member> = (0..config.nodes).map(member).collect();
+        // A roster in which two names have one id is refused.
+        let ids = roster.iter().map(|one| NodeId::of_name(&one.name, core.id_salt)).collect();
         let (life, now) = (Incarnation::new(1), instant(0));
         let me = member(config.number);
         let node = Node::new(core, keys, me, &roster, life, config.seed, now)?;
         let room = vec![0; config.message_bytes as usize].into_boxed_slice();
-        Ok(Self { node, nodes: config.nodes, unit, room, messages: (0, 0), broken: false })
+        Ok(Self { node, ids, unit, room, messages: (0, 0), broken: false })
     }
 
     /// One turn: takes in what has arrived, does what is due, sends; returns when the next is due.
@@ -204,12 +207,7 @@ pub unsafe extern "C" fn tidings_node_speak_for(
     // SAFETY: as the caller promises.
     let Some(payload) = (unsafe { text(payload, bytes) }) else { return TidingsStatus::Null };
     let speak = |node: &mut TidingsNode| {
-        if number >= node.nodes {
-            return TidingsStatus::Number;
-        }
-        let name = Name::of(number);
-        let salt = node.node.config().id_salt;
-        let id = NodeId::of_name(name.text().unwrap_or(""), salt);
+        let Some(&id) = node.ids.get(number as usize) else { return TidingsStatus::Number };
         match node.node.speak_for(id, payload, instant(now_us)) {
             Ok(()) => TidingsStatus::Ok,
             Err(_) => TidingsStatus::TooLong,

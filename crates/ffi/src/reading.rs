@@ -5,7 +5,7 @@ use std::{ptr, slice};
 
 use tidings_gossip::{EntryState, EntryView};
 
-use crate::config::{Name, number};
+use crate::config::number;
 use crate::node::{TidingsNode, with};
 use crate::status::TidingsStatus;
 use crate::transport::instant;
@@ -130,9 +130,8 @@ pub unsafe extern "C" fn tidings_node_entry(
     // SAFETY: it is null or valid, as the caller promises.
     let Some(entry) = (unsafe { entry.as_mut() }) else { return TidingsStatus::Null };
     let read = |node: &mut TidingsNode| {
-        let name = Name::of(number);
-        let known = name.text().filter(|_| number < node.nodes);
-        match known.and_then(|name| node.node.entry(name, instant(now_us))) {
+        let id = node.ids.get(number as usize);
+        match id.and_then(|id| node.node.entry_of(*id, instant(now_us))) {
             Some(view) => {
                 *entry = TidingsEntry::of(&view);
                 TidingsStatus::Ok
@@ -160,7 +159,7 @@ pub unsafe extern "C" fn tidings_node_all_ages(
     }
     let read = |node: &mut TidingsNode| {
         // SAFETY: it is not null and has a place for each node, as the caller promises.
-        let ages_us = unsafe { slice::from_raw_parts_mut(ages_us, node.nodes as usize) };
+        let ages_us = unsafe { slice::from_raw_parts_mut(ages_us, node.ids.len()) };
         ages_us.fill(TIDINGS_NO_AGE);
         for view in node.node.entries(instant(now_us)) {
             let place = number(view.address).and_then(|number| ages_us.get_mut(number as usize));
@@ -195,7 +194,7 @@ pub unsafe extern "C" fn tidings_node_ages(
                 seen.oldest_us = seen.oldest_us.max(micros(age));
             }
         }
-        seen.unheard = node.nodes - 1 - seen.known;
+        seen.unheard = node.ids.len() as u32 - 1 - seen.known;
         seen.mean_us = total_us.checked_div(u64::from(seen.known)).unwrap_or(0);
         *ages = seen;
         TidingsStatus::Ok

@@ -55,6 +55,11 @@ impl Node {
         (view.name == name).then_some(view)
     }
 
+    /// The same, where the caller keeps the member's id: without hashing a name.
+    pub fn entry_of(&self, id: NodeId, now: Instant) -> Option<EntryView<'_>> {
+        self.view(id, now)
+    }
+
     /// The addresses of the large arrays of its vector, which stay where they are as long as it
     /// lives: for advice to the operating system about their pages.
     pub fn extents(&self) -> [core::ops::Range<usize>; 2] {
