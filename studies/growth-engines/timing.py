@@ -4,11 +4,12 @@
 
 Busy loops, one for each core, run beside. Each run times a lookup in a dict against O(1), `sorted`
 against n log n and a bisection against log n, which are true, and a quadratic loop against n log n,
-which is not, as the fixture of pytest does: eight sizes, five repetitions. What depends on the data
-gets other data for each call, which is the fixture's default: a processor learns the branches of a
-list of up to two thousand numbers that is sorted again and again, and is slower by a factor of 2.5
-beyond. Functions take turns, so that what else runs changes for all. Writes timing.csv; after so
-many minutes with the runs that there were until then.
+which is not, as the fixture of pytest does: eight sizes, five repetitions, more of them while there
+is no verdict. What depends on the data gets other data for each call, which is the fixture's
+default: a processor learns the branches of a list of up to two thousand numbers that is sorted
+again and again, and is slower by a factor of 2.5 beyond. Functions take turns, so that what else
+runs changes for all. Writes timing.csv; after so many minutes with the runs that there were until
+then.
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ from typing import Any
 
 from drawing.manifest import Table
 from tidings.scaling import verdict
-from tidings.scaling.counters.timing import APART, Timing
+from tidings.scaling.counters.timing import APART, Timing, in_rounds
 from tidings.scaling.engines.bayes import BayesEngine
 from tidings.scaling.expectation import Expectation
 from tidings.scaling.limits import Limits
 from tidings.scaling.measurement import Measurement, Row
 
-REPETITIONS = 5
+ROUNDS = 5
+UNDECIDED = verdict.Outcome.UNDECIDED
 Function = Callable[[Any], Any]
 
 
@@ -72,15 +74,15 @@ CASES: dict[str, tuple[Function, Function, str, str, bool, list[int]]] = {
 def outcome(name: str) -> str:
     """Return the verdict of one run."""
     function, setup, per, growth, _, sizes = CASES[name]
-    timer = Timing(function, setup, per)
-    rows = [
-        Row(float(size), "", str(repetition), timer.value(size))
-        for repetition in range(REPETITIONS)
-        for size in sizes
-    ]
     term = Expectation.parse(growth).term
-    model = BayesEngine().fit(replace(Measurement.of(rows), apart=APART), term)
-    return verdict.evaluate([model], [Limits.around(term)])[0].outcome.value
+
+    def judge(values: list[tuple[int, int, float]]) -> verdict.Outcome:
+        rows = [Row(float(size), "", str(round_), value) for size, round_, value in values]
+        model = BayesEngine().fit(replace(Measurement.of(rows), apart=APART), term)
+        return verdict.evaluate([model], [Limits.around(term)])[0].outcome
+
+    timer = Timing(function, setup, per)
+    return in_rounds(timer, sizes, ROUNDS, judge, lambda told: told is UNDECIDED).value
 
 
 def spin() -> None:

@@ -184,3 +184,50 @@ def test_what_a_thread_waits_for_a_processor_is_taken_off(
 def test_waits_are_told_by_the_system() -> None:
     before = timing.waited()
     assert 0.0 <= before <= timing.waited()
+
+
+def test_a_clock_that_drifts_is_no_growth(clock: Clock) -> None:
+    """Sizes have an order of their own in each round, so none is always the last."""
+
+    def slower_and_slower(_size: int) -> None:
+        clock.now += 1e-3 * (1 + clock.now)
+
+    def first_and_last(values: list[tuple[int, int, float]]) -> tuple[float, float]:
+        times: dict[int, list[float]] = {}
+        for size, _, value in values:
+            times.setdefault(size, []).append(value)
+        assert all(len(at_size) == 20 for at_size in times.values())
+        return sum(times[1]), sum(times[8])
+
+    timer = Timing(slower_and_slower)
+    one, eight = timing.in_rounds(timer, range(1, 9), 20, first_and_last, lambda _: False)
+    assert eight == pytest.approx(one, rel=0.2)
+
+
+@pytest.mark.parametrize(("opens", "rounds"), [(0, 5), (1, 10), (9, 20)])
+def test_what_is_open_is_timed_again(clock: Clock, opens: int, rounds: int) -> None:
+    """Up to four times as often, and not when it takes long."""
+    judged = []
+
+    def call(_size: int) -> None:
+        clock.now += 0.02
+
+    def judge(values: list[tuple[int, int, float]]) -> int:
+        judged.append(len(values))
+        return len(judged)
+
+    timer = Timing(call)
+    timing.in_rounds(timer, [1, 2], 5, judge, lambda number: number <= opens)
+    assert judged[-1] == 2 * rounds
+    assert len(judged) == rounds // 5
+
+
+def test_what_takes_long_is_not_timed_again(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    judged = []
+
+    def call(_size: int) -> None:
+        clock.now += 1.0
+
+    monkeypatch.setattr(time, "monotonic", clock)
+    timing.in_rounds(Timing(call), [1, 2, 4], 5, judged.append, lambda _: True)
+    assert len(judged) == 1

@@ -207,10 +207,14 @@ class Measured:
             _require_known(metric, sides)
             expectation, limits = _stated(growth, within, self.parameters)
         name = getattr(self.function, "__name__", "function")
-        measurement = self._measured(name, metric)
-        model = _fitted(measurement, expectation)
         both = sides == "both" or (not sides and expectation.two_sided)
-        evaluation = verdict.evaluate([model], [limits], self.alpha, [both])[0]
+
+        def judge(values: list[Value]) -> Evaluation:
+            measurement = self._measurement(values, name, metric)
+            model = _fitted(measurement, expectation)
+            return verdict.evaluate([model], [limits], self.alpha, [both])[0]
+
+        evaluation = self._judged(metric, judge)
         variable = ", ".join(self.parameters)
         line = _line(name, metric, variable, str(expectation), evaluation)
         if metric in timing.METRICS and evaluation.outcome is not verdict.Outcome.HOLDS:
@@ -225,11 +229,30 @@ class Measured:
             pytest.fail(line, pytrace=False)
         return evaluation
 
-    def _measured(self, name: str, metric: str) -> Measurement | PointsMeasurement:
+    def _judged(self, metric: str, judge: Callable[[list[Value]], Evaluation]) -> Evaluation:
+        """Measure all sizes, one repetition after the other; times until there is a verdict."""
+        __tracebackhide__ = True
+        from tidings.scaling.verdict import Outcome
+
+        if metric not in timing.METRICS:
+            return judge(self._values(metric))
+        timer = timing.Timing(self.function, self.setup, self.per, metric)
+        evaluation = timing.in_rounds(
+            timer,
+            self.sizes,
+            self.repetitions,
+            judge,
+            lambda evaluation: evaluation.outcome is Outcome.UNDECIDED,
+        )
+        self.remarks = timer.remarks(", ".join(self.parameters))
+        return evaluation
+
+    def _measurement(
+        self, values: list[Value], name: str, metric: str
+    ) -> Measurement | PointsMeasurement:
         __tracebackhide__ = True
         from tidings.scaling.measurement import Measurement, Row
 
-        values = self._values(metric)
         apart = timing.APART if metric in timing.METRICS else 0.0
         with _reported_in_a_line():
             if len(self.parameters) == 2:
@@ -239,14 +262,9 @@ class Measured:
             return replace(Measurement.of(rows, name, metric, self.parameters[0]), apart=apart)
 
     def _values(self, metric: str) -> list[Value]:
-        """Measure all sizes, one repetition after the other."""
+        """Measure all sizes by a count, one repetition after the other."""
         if self._counts_alone(metric):
             return [(n, 0, value) for n, value in zip(self.sizes, self._counted(metric))]
-        if metric in timing.METRICS:
-            timer = timing.Timing(self.function, self.setup, self.per, metric)
-            values = self._repeated(self.repetitions, timer.value)
-            self.remarks = timer.remarks(", ".join(self.parameters))
-            return values
         if metric != "returned":
             # What a first call alone does, such as imports inside it, is no part of growth.
             self.function(self._argument(self.sizes[0]))

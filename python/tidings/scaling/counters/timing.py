@@ -10,6 +10,10 @@ first call at a size is made before and is not timed; the metric `cold` times it
 
 An argument comes from `setup`: one for each call, since a function may change it, or one for a
 batch, for functions that leave it as it is.
+
+Repetitions are made in rounds of all sizes. A processor is slower by a tenth, or beside others by
+half, for milliseconds to seconds at a time: so each round has the sizes in an order of its own, and
+where that leaves open what was asked, there are more rounds.
 """
 
 from __future__ import annotations
@@ -20,7 +24,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, TypeVar
 
 from tidings.scaling.counters.calls import without_collector
 
@@ -52,6 +57,12 @@ _MOST_ARGUMENTS = 256
 _SETUP_S = 0.05
 _WAITED = 0.2
 _LOAD = 1.5
+_MOST_ROUNDS = 4
+"""Times as many rounds as were asked for may be made."""
+_ROUNDS_S = 10.0
+"""When so many seconds have passed no more than that are made."""
+
+T = TypeVar("T")
 
 
 def text_of(size: float | Sequence[float]) -> str:
@@ -203,3 +214,24 @@ class Timing:
                 'per="batch" if the function leaves its argument as it is'
             )
         return said
+
+
+def in_rounds(
+    timer: Timing,
+    sizes: Sequence[Any],
+    rounds: int,
+    judge: Callable[[list[tuple[Any, int, float]]], T],
+    is_open: Callable[[T], bool],
+) -> T:
+    """Return what `judge` says of sizes, rounds and seconds; while that is open, time more."""
+    values: list[tuple[Any, int, float]] = []
+    began = time.monotonic()
+    for _ in range(_MOST_ROUNDS):
+        first = len(values) // len(sizes)
+        for number in range(first, first + rounds):
+            order = Random(number).sample(sizes, len(sizes))
+            values += [(size, number, timer.value(size)) for size in order]
+        judged = judge(values)
+        if not is_open(judged) or time.monotonic() - began > _ROUNDS_S:
+            break
+    return judged
