@@ -194,6 +194,55 @@ def own_counts(table: Table) -> list[str]:
     return shown
 
 
+def broad(table: Table) -> dict[str, str]:
+    """Return the page's tables of iterations to thousands of workers, and of a hundred thousand."""
+    lines = []
+    own = table.where(part="iterated")
+    for program, workers in sorted(
+        own.distinct("program", "workers"), key=lambda one: (one[0], int(one[1]))
+    ):
+        for (policy,) in own.distinct("policy"):
+            case = own.where(program=program, workers=workers, policy=policy)
+            first, last = case.where(iteration="1"), case.where(iteration="5")
+            cells = [f"{middle(last, 'efficiency'):.4f}"]
+            for column in COUNTS:
+                cells += [f"{middle(one, column):,.0f}" for one in (first, last)]
+            cells += [f"{middle(last, 'bytes') / 1e6:,.1f}", " / ".join(idle(last))]
+            lines.append([program, f"{int(workers):,}", policy, *cells])
+    heads = ["program", "workers", "way", "efficiency, 5th"]
+    heads += [f"{name}, {time}" for name in HEADS[2:] for time in ("1st", "5th")]
+    heads += ["MB, 5th", "searching / waiting / at the end, 5th"]
+    large = table.where(part="large")
+    rows = [[policy, *counts(large.where(policy=policy))] for policy in POLICIES]
+    return {"iterated": markdown(heads, lines), "large": markdown(list(HEADS), rows)}
+
+
+def by_workers(table: Table) -> Figure:
+    """Draw time without a task in the fifth iteration against the number of workers."""
+    drawn = style.blank(8.0, 3.0)
+    panels = drawn.subplots(1, 2, sharey=True)
+    own = table.where(part="iterated", iteration="5")
+    lines = {"random": style.BLUE, "lifelines": style.GREEN, "known": style.VERMILION}
+    for axes, program, title in zip(
+        panels, ("like", "tce"), ("Fock matrix", "contraction"), strict=True
+    ):
+        for (policy,) in own.distinct("policy"):
+            case = own.where(program=program, policy=policy)
+            victims, _, retained = policy.partition("-")
+            colour = lines.get(victims, style.ORANGE)
+            mark = "s--" if retained else "o-"
+            points = zip(case.numbers("workers"), case.numbers("efficiency"), strict=True)
+            # A hundredth of a per cent is what a table says at least.
+            shown = [(workers, max(100 * (1 - part), 0.01)) for workers, part in sorted(points)]
+            axes.plot(*zip(*shown, strict=True), mark, color=colour, label=policy)
+        axes.set_title(f"{title}: time without a task, %")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("workers")
+    panels[1].legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return drawn
+
+
 def iterations_of_ranks(table: Table) -> dict[str, str]:
     """Return the page's table of iterations with real messages: the first and the last."""
     lines = []
@@ -241,8 +290,14 @@ def many(table: Table) -> dict[str, str]:
     return {"many": of_ranks(table)["ranks"]}
 
 
+def knowing(table: Table) -> dict[str, str]:
+    """Return the page's table of as many that know, at their usual unit."""
+    return {"knowing": of_ranks(table)["ranks"]}
+
+
 DRAWN = (
     Drawn("stealing.csv", COLUMNS, figure=figure, tables=tables),
+    Drawn("breadth.csv", COLUMNS, figure=by_workers, tables=broad),
     Drawn("held-out.csv", HELD_OUT, tables=held_out),
     Drawn("ranks.csv", RANKS, tables=of_ranks),
     Drawn("many.csv", RANKS, tables=many),
