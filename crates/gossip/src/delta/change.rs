@@ -37,15 +37,60 @@ fn word(payload: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([byte(2 * at), byte(2 * at + 1)])
 }
 
+/// Bytes that are compared at a time where nothing differs: most of a payload.
+const STRETCH: usize = 32;
+
 /// The words that differ: place and difference. Of a base that is shorter the rest is zeros.
-fn differences<'a>(
+#[derive(Clone)]
+struct Differences<'a> {
     base: &'a [u8],
     payload: &'a [u8],
-) -> impl Iterator<Item = (u32, i16)> + Clone + 'a {
-    (0..words_in(payload.len())).filter_map(|at| {
-        let (old, new) = (word(base, at as usize), word(payload, at as usize));
-        (old != new).then(|| (at, new.wrapping_sub(old) as i16))
-    })
+    /// The byte at which the next word begins.
+    from: usize,
+}
+
+fn differences<'a>(base: &'a [u8], payload: &'a [u8]) -> Differences<'a> {
+    Differences { base, payload, from: 0 }
+}
+
+impl<'a> Differences<'a> {
+    /// What lies next in both, if both have so many bytes.
+    fn both<const BYTES: usize>(&self) -> Option<(&'a [u8; BYTES], &'a [u8; BYTES])> {
+        let next = |bytes: &'a [u8]| bytes.get(self.from..)?.first_chunk::<BYTES>();
+        Some((next(self.base)?, next(self.payload)?))
+    }
+
+    /// Whether the next word differs, and by how much.
+    fn word(&mut self) -> Option<(u32, i16)> {
+        let at = self.from / 2;
+        self.from += 2;
+        let (old, new) = (word(self.base, at), word(self.payload, at));
+        (old != new).then(|| (at as u32, new.wrapping_sub(old) as i16))
+    }
+}
+
+impl Iterator for Differences<'_> {
+    type Item = (u32, i16);
+
+    fn next(&mut self) -> Option<(u32, i16)> {
+        while self.both::<STRETCH>().is_some_and(|(old, new)| old == new) {
+            self.from += STRETCH;
+        }
+        while let Some((old, new)) = self.both::<8>() {
+            let differs = u64::from_le_bytes(*old) ^ u64::from_le_bytes(*new);
+            if differs != 0 {
+                self.from += (differs.trailing_zeros() / 16 * 2) as usize;
+                return self.word();
+            }
+            self.from += 8;
+        }
+        while self.from < self.payload.len() {
+            if let Some(difference) = self.word() {
+                return Some(difference);
+            }
+        }
+        None
+    }
 }
 
 /// The bits that a change takes.
@@ -228,6 +273,27 @@ mod tests {
     }
 
     proptest! {
+        /// What is passed over in stretches is what is alike word by word.
+        #[test]
+        fn the_words_that_differ_are_found(
+            payload in prop::collection::vec(any::<u8>(), 0..200),
+            base_bytes in 0usize..200,
+            changed in prop::collection::vec((0usize..200, any::<u8>()), 0..6),
+        ) {
+            let mut base = payload.clone();
+            base.truncate(base_bytes);
+            for (at, byte) in changed {
+                if let Some(old) = base.get_mut(at) {
+                    *old = byte;
+                }
+            }
+            let by_word = (0..words_in(payload.len())).filter_map(|at| {
+                let (old, new) = (word(&base, at as usize), word(&payload, at as usize));
+                (old != new).then(|| (at, new.wrapping_sub(old) as i16))
+            });
+            prop_assert!(differences(&base, &payload).eq(by_word));
+        }
+
         #[test]
         fn a_change_makes_of_the_base_what_was_said(
             (base, payload) in (0usize..70).prop_flat_map(|bytes| {
