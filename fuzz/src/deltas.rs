@@ -27,7 +27,14 @@ fn read(bytes: &[u8]) {
     for (id, life, sequence, payload) in [(10, 5, 100, [1; BYTES]), (30, 6, 7, [0, 0, 1, 0])] {
         let stamp = Stamp::new(Incarnation::new(life), sequence);
         let base = Some(&payload[..]);
-        let said = Said { id: NodeId(id), stamp, age_micros: 0, base_sequence: sequence, base };
+        let said = Said {
+            id: NodeId(id),
+            stamp,
+            age_micros: 0,
+            base_sequence: sequence,
+            base,
+            steps: false,
+        };
         holder.take(&said, &payload);
     }
     let Ok((_, mut entries, behind)) = decode(bytes, FORMAT) else { return };
@@ -41,6 +48,7 @@ fn read(bytes: &[u8]) {
                 let is_held = holder.base(said.id).is_some_and(|base| {
                     base.name.incarnation == life && base.name.sequence == said.base_sequence
                 });
+                let said = entries.with_base(said);
                 assert!(said.base.is_some() || is_held, "an entry by no base");
                 assert!(said.stamp.sequence() >= said.base_sequence);
                 holder.take(&said, &payload);
@@ -80,7 +88,7 @@ impl Talk {
             0 => self.say(origin, which > 250, 0),
             1 => self.say(origin, false, which),
             2 | 3 => self.push(origin, what % 8 == 3),
-            4 | 5 => self.forward(what % 8 == 5, which),
+            4 | 5 => self.forward(what % 8 == 5, what >= 128, which),
             _ => self.arrive(usize::from(which / 2), usize::from(which) % SHELVES),
         }
     }
@@ -98,22 +106,24 @@ impl Talk {
     fn push(&mut self, origin: usize, with_base: bool) {
         let (own, stamp, payload) = &self.origins[origin];
         let base = own.base().expect("it has said something");
-        let item = Item { stamp: *stamp, age: 3, payload, base };
+        let item = Item { stamp: *stamp, age: 3, payload, base, from: None };
         self.bodies.push(body(|body| body.named([(item, with_base)].into_iter())));
     }
 
-    fn forward(&mut self, agreed: bool, first: u8) {
+    fn forward(&mut self, agreed: bool, steps: bool, first: u8) {
         let holder = &self.shelves[0];
         let first = NodeId(u32::from(first) % ORIGINS);
         let held = (first.0..ORIGINS).filter_map(|id| {
             let (base, (stamp, payload)) = (holder.base(NodeId(id))?, holder.get(NodeId(id))?);
-            Some(Item { stamp, age: id as u16, payload, base })
+            let from = holder.base_before(NodeId(id)).filter(|_| steps);
+            Some(Item { stamp, age: id as u16, payload, base, from })
         });
         let written = body(|body| {
             if agreed {
                 body.agreed(first, held.map(|item| (item, 0)))
             } else {
-                body.named(held.map(|item| (item, false)))
+                let wanted = held.filter(|item| item.from.is_some() == steps);
+                body.named(wanted.map(|item| (item, false)))
             }
         });
         if !written.is_empty() {
@@ -128,6 +138,7 @@ impl Talk {
         let mut payload = [0xA5; BYTES];
         while let Some(step) = entries.next(holder, &mut payload) {
             let Step::Entry(said) = step else { continue };
+            let said = entries.with_base(said);
             assert_eq!(self.said.get(&(said.id, said.stamp)), Some(&payload), "it was invented");
             let before = holder.get(said.id).map(|(stamp, _)| stamp);
             holder.take(&said, &payload);

@@ -6,6 +6,9 @@ use tidings_primitives::chance::mix;
 
 use crate::entry::{Incarnation, NodeId};
 
+/// The bits of a sequence that a mark counts.
+const LAST_BITS: u64 = 127;
+
 /// What a base is called: nobody but its origin makes one, and no two by one name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Name {
@@ -18,12 +21,15 @@ pub struct Name {
 }
 
 impl Name {
-    /// Eight bits of it, never 0. Two names have one mark under one salt in 255, so whoever relies
-    /// on marks checks by a digest and takes another salt the next time.
+    /// Eight bits of it, never 0. Names of one life whose sequences are alike but for the last
+    /// seven bits have marks of their own, so a base is not taken for the one before. Any other two
+    /// have one mark under one salt in 255, so whoever relies on marks checks by a digest and takes
+    /// another salt the next time.
     pub(crate) fn mark(self, salt: u8) -> u8 {
         let stamp = u64::from(self.incarnation.get()) << 24 | u64::from(self.sequence);
-        let mixed = mix(stamp ^ u64::from(salt) << 56 ^ u64::from(self.id.0).rotate_left(40));
-        1 + (mixed % 255) as u8
+        let block = stamp & !LAST_BITS;
+        let mixed = mix(block ^ u64::from(salt) << 56 ^ u64::from(self.id.0).rotate_left(40));
+        1 + ((mixed % 255 + (stamp & LAST_BITS)) % 255) as u8
     }
 }
 

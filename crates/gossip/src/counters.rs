@@ -50,6 +50,8 @@ counters! {
     slices_sent,
     /// Bases sent: entries by which later ones are told as changes.
     bases_sent,
+    /// Entries sent by a step: with what their base says otherwise than the one before.
+    steps_sent,
     /// Bases taken: later than the held ones.
     bases_taken,
     /// Entries in answers to pulls that arrived.

@@ -15,7 +15,7 @@ use crate::id_table;
 use crate::membership::Record;
 use crate::urgent::MAX_URGENT;
 use crate::vector::Meta;
-use crate::vector::base_store::BASE_BYTES;
+use crate::vector::base_store::{BASES, SLOT_BYTES};
 use crate::vector::last::Last;
 use crate::wire::ask::MAX_NAME_BYTES;
 
@@ -38,12 +38,12 @@ impl Config {
             Capacity::Full => nodes,
             Capacity::Bounded(entries) => entries as usize,
         };
-        let a_base = if self.sends_changes() { BASE_BYTES + payload_bytes } else { 0 };
+        let bases = if self.sends_changes() { SLOT_BYTES + BASES * payload_bytes } else { 0 };
         let an_entry = size_of::<Meta>()
             + size_of::<Last>()
             + calendar::SLOT_BYTES
             + payload_bytes
-            + a_base
+            + bases
             + 8;
         let vector = id_table::bytes(entries) + entries * an_entry + calendar::FIXED_BYTES;
         let a_member = size_of::<Option<Record>>() + NAME_BYTES + GRAVE_BYTES + NUMBERS_BYTES;

@@ -51,6 +51,7 @@ fn agreed_entries_are_the_bytes_that_the_page_states() {
                 age: 5,
                 payload: &[1; 4],
                 base: base(10, 5, 100, &[1; 4]),
+                from: None,
             },
             0,
         ),
@@ -60,6 +61,7 @@ fn agreed_entries_are_the_bytes_that_the_page_states() {
                 age: 9,
                 payload: &[0, 0, 4, 0],
                 base: base(30, 6, 7, &[0, 0, 1, 0]),
+                from: None,
             },
             1,
         ),
@@ -95,11 +97,18 @@ fn named_entries_are_the_bytes_that_the_page_states() {
                 age: 5,
                 payload: &[2; 4],
                 base: base(10, 5, 102, &[2; 4]),
+                from: None,
             },
             true,
         ),
         (
-            Item { stamp: stamp(6, 8), age: 5, payload: &[3; 4], base: base(30, 6, 7, &[3; 4]) },
+            Item {
+                stamp: stamp(6, 8),
+                age: 5,
+                payload: &[3; 4],
+                base: base(30, 6, 7, &[3; 4]),
+                from: None,
+            },
             false,
         ),
     ];
@@ -120,6 +129,104 @@ fn named_entries_are_the_bytes_that_the_page_states() {
     golden("named", &buffer[..bytes]);
 }
 
+/// Two that are agreed on, the second by a step from the base that the receiver holds.
+#[test]
+fn agreed_steps_are_the_bytes_that_the_page_states() {
+    let (first, second) = (base(10, 5, 100, &[1; 4]), base(30, 6, 9, &[0, 0, 4, 0]));
+    let from = Some(base(30, 6, 7, &[0, 0, 1, 0]));
+    let items = [
+        (Item { stamp: stamp(5, 103), age: 5, payload: &[1; 4], base: first, from: None }, 0),
+        (Item { stamp: stamp(6, 12), age: 9, payload: &[0, 0, 4, 0], base: second, from }, 1),
+    ];
+    let mut buffer = [0; 100];
+    let format = Format { schema: 1, payload_bytes: 4 };
+    let mut body = Body::begin(&mut buffer, format, Marks::ANSWER).expect("there is room");
+    assert_eq!(body.agreed(NodeId(10), items.into_iter()), 2);
+    let bytes = body.finish();
+    let mut names = b"tidings bases 1 ".to_vec();
+    for (id, life, sequence) in [(10, 5, 100), (30, 6, 7)] {
+        names.extend([id, 0, 0, 0, life, 0, 0, sequence, 0, 0]);
+    }
+    let step = "1 0 1000 100 01 0000 0 100";
+    let entries = packed(&format!("0 0 0 00 0  100 {step} 0 1010 0  000000"));
+    let expected = [
+        &[1, 4, 4, 0, 2, 0][..],
+        &[4, 19, 0, 2, 0, 5, 0, 0x01, 10, 0, 0, 0],
+        &Sha256::digest(&names)[..8],
+        &[3, 0],
+        &entries,
+    ];
+    assert_eq!(buffer[..bytes], expected.concat());
+    golden("agreed-steps", &buffer[..bytes]);
+}
+
+/// The body of one entry by a step from a base that is named: to sequence 9 from 7.
+fn step_to_nine() -> Vec<u8> {
+    let (later, from) = (base(30, 6, 9, &[0, 0, 4, 0]), base(30, 6, 7, &[0, 0, 1, 0]));
+    let payload = &[0, 0, 4, 0];
+    let item = Item { stamp: stamp(6, 9), age: 5, payload, base: later, from: Some(from) };
+    let mut buffer = [0; 100];
+    let format = Format { schema: 1, payload_bytes: 4 };
+    let mut body = Body::begin(&mut buffer, format, Marks::NONE).expect("there is room");
+    assert_eq!(body.named([(item, false)].into_iter()), 1);
+    let bytes = body.finish();
+    buffer[..bytes].to_vec()
+}
+
+#[test]
+fn named_steps_are_the_bytes_that_the_page_states() {
+    let number = |number: u32, bits: usize| -> String {
+        (0..bits).map(|bit| if number >> bit & 1 == 1 { '1' } else { '0' }).collect()
+    };
+    let name = [number(30, 32), number(6, 24), number(7, 24)].concat();
+    let bits = packed(&format!("{name} 0 1000 100 01 0000 0 100 0 0 0 000"));
+    let expected = [&[1, 0, 4, 0, 1, 0][..], &[5, 13, 0, 1, 0, 5, 0, 0], &bits].concat();
+    assert_eq!(step_to_nine(), expected);
+    golden("named-steps", &expected);
+}
+
+/// Who holds the base before takes the step, who holds the later one needs none of it, and who
+/// holds another, of another life too, takes nothing.
+#[test]
+fn a_step_is_taken_from_the_base_before_or_found_done() {
+    let body = step_to_nine();
+    let format = Format { schema: 1, payload_bytes: 4 };
+    for (life, sequence, payload, steps) in [
+        (6, 7, [0, 0, 1, 0], Some(true)),
+        (6, 9, [0, 0, 4, 0], Some(false)),
+        (6, 8, [0, 0, 1, 0], None),
+        (5, 7, [0, 0, 1, 0], None),
+    ] {
+        let mut shelf = Shelf::new(2, 4);
+        let said = Said {
+            id: NodeId(30),
+            stamp: stamp(life, sequence),
+            age_micros: 0,
+            base_sequence: sequence,
+            base: Some(&payload),
+            steps: false,
+        };
+        assert_eq!(shelf.take(&said, &payload), Taken::News);
+        let (_, mut entries, _) = decode(&body, format).expect("it was written so");
+        let mut read = [0; 4];
+        match (entries.next(&shelf, &mut read), steps) {
+            (Some(Step::Entry(said)), Some(steps)) => {
+                assert_eq!((read, said.steps, said.base_sequence), ([0, 0, 4, 0], steps, 9));
+                let said = entries.with_base(said);
+                assert_eq!(said.base, steps.then_some(&read[..]));
+                let is_news = shelf.take(&said, &read) == Taken::News;
+                assert_eq!(is_news, steps, "who has the later base has the entry");
+                assert_eq!(
+                    shelf.base_before(NodeId(30)).map(|base| base.name.sequence),
+                    steps.then_some(7)
+                );
+            }
+            (Some(Step::NoBase(NodeId(30))), None) => {}
+            (other, _) => panic!("{life} {sequence}: {other:?}"),
+        }
+    }
+}
+
 /// A receiver without a base says so, and takes nothing.
 #[test]
 fn bases_that_are_not_held_are_reported() {
@@ -128,6 +235,7 @@ fn bases_that_are_not_held_are_reported() {
         age: 1,
         payload: &[0; BYTES],
         base: base(30, 6, 7, &[0; BYTES]),
+        from: None,
     };
     let mut buffer = [0; 200];
     let mut written = |agreed: bool| {
@@ -156,6 +264,7 @@ fn bases_that_are_not_held_are_reported() {
         age_micros: 0,
         base_sequence: 7,
         base: Some(&[0; BYTES]),
+        steps: false,
     };
     assert_eq!(shelf.take(&said, &[0; BYTES]), Taken::News);
     assert_eq!(first(&shelf, &named), "Some(NoBase(NodeId(30)))");
@@ -177,6 +286,7 @@ fn a_body_has_as_many_entries_as_fit() {
             age: at as u16,
             payload,
             base: base(at as u32, 6, 7, &[0; BYTES]),
+            from: None,
         })
     };
     for room in 0..700 {
@@ -213,7 +323,7 @@ fn what_is_all_new_takes_no_more_datagrams_than_whole_entries() {
         let number = u32::from_le_bytes([payload[0], payload[1], payload[2], payload[3]]);
         let age = 20_000 + (number % 4_096) as u16;
         let base = base(number, 700, at as u32, payload);
-        (Item { stamp: stamp(700, at as u32), age, payload, base }, true)
+        (Item { stamp: stamp(700, at as u32), age, payload, base, from: None }, true)
     });
     let room = 1_452 - 28 - 16;
     let mut buffer = vec![0; room];

@@ -24,8 +24,9 @@ enum Event {
     Say { origin: usize, life: bool, changed: Vec<(usize, u8)> },
     /// An origin sends its entry.
     Push { origin: usize, with_base: bool },
-    /// A holder sends entries that name their bases, or by bases that it hopes to agree on.
-    Forward { holder: usize, agreed: bool, with_base: bool, pass_over: u8 },
+    /// A holder sends entries that name their bases, or by bases that it hopes to agree on, or by
+    /// steps from earlier ones.
+    Forward { holder: usize, agreed: bool, with_base: bool, steps: bool, pass_over: u8 },
     /// A datagram arrives.
     Arrive { datagram: usize, holder: usize },
 }
@@ -37,9 +38,9 @@ fn event() -> impl Strategy<Value = Event> {
             .prop_map(|(origin, life, changed)| Event::Say { origin, life, changed }),
         4 => (0..ORIGINS, any::<bool>())
             .prop_map(|(origin, with_base)| Event::Push { origin, with_base }),
-        4 => (0..SHELVES, any::<bool>(), any::<bool>(), any::<u8>()).prop_map(
-            |(holder, agreed, with_base, pass_over)| Event::Forward {
-                holder, agreed, with_base, pass_over,
+        6 => (0..SHELVES, any::<bool>(), any::<bool>(), any::<bool>(), any::<u8>()).prop_map(
+            |(holder, agreed, with_base, steps, pass_over)| Event::Forward {
+                holder, agreed, with_base, steps, pass_over,
             },
         ),
         12 => (any::<usize>(), 0..SHELVES)
@@ -94,7 +95,7 @@ impl World {
     fn push(&mut self, origin: usize, with_base: bool) {
         let (own, stamp, payload) = &self.origins[origin];
         let base = own.base().expect("it has said something");
-        let item = Item { stamp: *stamp, age: 0, payload, base };
+        let item = Item { stamp: *stamp, age: 0, payload, base, from: None };
         let mut buffer = [0; 600];
         let mut body = Body::begin(&mut buffer, FORMAT, Marks::NONE).expect("there is room");
         assert_eq!(body.named([(item, with_base)].into_iter()), 1);
@@ -102,9 +103,20 @@ impl World {
         self.datagrams.push((buffer[..bytes].to_vec(), vec![(base.name.id, *stamp)]));
     }
 
-    fn forward(&mut self, holder: usize, agreed: bool, with_base: bool, pass_over: u8) {
+    fn forward(
+        &mut self,
+        holder: usize,
+        (agreed, with_base, steps): (bool, bool, bool),
+        pass_over: u8,
+    ) {
         let holder = &self.shelves[holder];
-        let held = entries(holder);
+        let mut held = entries(holder);
+        if steps {
+            for item in &mut held {
+                item.from = holder.base_before(item.base.name.id);
+            }
+            held.retain(|item| agreed || item.from.is_some());
+        }
         let chosen = held.iter().enumerate().filter(|(at, _)| pass_over >> at & 1 == 0);
         let mut next = 0;
         let items: Vec<(Item<'_>, u32)> = chosen
@@ -118,7 +130,7 @@ impl World {
         let written = if agreed {
             body.agreed(NodeId(0), items.iter().copied())
         } else {
-            body.named(items.iter().map(|&(item, _)| (item, with_base)))
+            body.named(items.iter().map(|&(item, _)| (item, with_base && !steps)))
         };
         assert_eq!(written, items.len());
         let whole = items.iter().map(|(item, _)| (item.base.name.id, item.stamp)).collect();
@@ -140,6 +152,7 @@ impl World {
         while let Some(step) = entries.next(holder, &mut payload) {
             match step {
                 Step::Entry(said) => {
+                    let said = entries.with_base(said);
                     assert_eq!(self.said.get(&(said.id, said.stamp)), Some(&payload), "invented");
                     assert_ne!(holder.take(&said, &payload), Taken::Full);
                     heard += 1;
@@ -176,6 +189,11 @@ impl World {
                 .filter_map(|id| Some((id, holder.get(id)?)))
             {
                 assert_eq!(self.said.get(&(id, stamp)).map(|said| &said[..]), Some(payload));
+                for base in holder.base(id).into_iter().chain(holder.base_before(id)) {
+                    let stamp = Stamp::new(base.name.incarnation, base.name.sequence);
+                    let said = self.said.get(&(id, stamp));
+                    assert_eq!(said.map(|said| &said[..]), Some(base.payload), "no base of its");
+                }
             }
         }
     }
@@ -186,7 +204,7 @@ fn entries(holder: &Shelf) -> Vec<Item<'_>> {
     let (mut found, mut from) = (Vec::new(), NodeId(0));
     while let Some(base) = holder.base_from(from) {
         let (stamp, payload) = holder.get(base.name.id).expect("its base is held");
-        found.push(Item { stamp, age: 100 + found.len() as u16, payload, base });
+        found.push(Item { stamp, age: 100 + found.len() as u16, payload, base, from: None });
         from = NodeId(base.name.id.0 + 1);
     }
     found
@@ -202,8 +220,8 @@ proptest! {
             match event {
                 Event::Say { origin, life, changed } => world.say(origin, life, &changed),
                 Event::Push { origin, with_base } => world.push(origin, with_base),
-                Event::Forward { holder, agreed, with_base, pass_over } => {
-                    world.forward(holder, agreed, with_base, pass_over);
+                Event::Forward { holder, agreed, with_base, steps, pass_over } => {
+                    world.forward(holder, (agreed, with_base, steps), pass_over);
                 }
                 Event::Arrive { datagram, holder } => {
                     let held = |holder: &Shelf| -> Vec<_> {
@@ -246,6 +264,7 @@ proptest! {
             let (mut payload, mut steps) = ([0; BYTES], 0);
             while let Some(step) = entries.next(&holder, &mut payload) {
                 if let Step::Entry(said) = step {
+                    let said = entries.with_base(said);
                     prop_assert!(said.stamp.sequence() >= said.base_sequence);
                     prop_assert!(said.base.is_some() || holder.base(said.id).is_some());
                     holder.take(&said, &payload);
@@ -270,7 +289,7 @@ proptest! {
             world.push(origin, false);
             world.arrive(ORIGINS + origin, 0);
         });
-        world.forward(0, true, false, 0);
+        world.forward(0, (true, false, false), 0);
         let (body, _) = world.datagrams.last().expect("it was forwarded").clone();
         world.arrive(world.datagrams.len() - 1, 1);
         prop_assert!(world.wholes[1].1.is_empty(), "all agree on the bases");

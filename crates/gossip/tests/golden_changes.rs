@@ -144,9 +144,9 @@ fn check_pull(body: &[u8], agreed_on: &[u8]) {
     let salt = u64::from(body[11]);
     let named = |sequences: [u32; 2]| {
         let mark = |at: usize| {
-            let stamp = u64::from(LIFE) << 24 | u64::from(sequences[at]);
-            let mixed = mix(stamp ^ salt << 56 ^ u64::from(ids[at]).rotate_left(40));
-            1 + (mixed % 255) as u8
+            let block = u64::from(LIFE) << 24 | u64::from(sequences[at] / 128 * 128);
+            let mixed = mix(block ^ salt << 56 ^ u64::from(ids[at]).rotate_left(40));
+            1 + ((mixed % 255 + u64::from(sequences[at] % 128)) % 255) as u8
         };
         [mark(0), mark(1)]
     };

@@ -30,7 +30,7 @@ const WINDOW_PERCENT: usize = 20;
 const DATAGRAM_BYTES: usize = 1_452;
 
 const HEADING: &str = "readings,payload_bytes,clocks,lost_percent,bytes_an_entry,\
-    base_bytes_an_entry,confirmed_percent,passed_over_percent,units_a_base,age_avg_units,\
+    base_bytes_an_entry,steps_percent,confirmed_percent,units_a_base,age_avg_units,\
     age_p99_units,whole_age_avg_units,whole_age_p99_units\n";
 
 fn main() -> ExitCode {
@@ -62,13 +62,13 @@ fn add(table: &mut String, (kind, condition): (Kind, Condition), rows: &Rows<'_>
     let share = |count: u64| 100.0 * count as f64 / counted.entries as f64;
     let _ = writeln!(
         table,
-        "{},{payload_bytes},{},{},{bytes:.2},{:.2},{:.1},{:.2},{:.1},{:.2},{:.2},{:.2},{:.2}",
+        "{},{payload_bytes},{},{},{bytes:.2},{:.2},{:.2},{:.1},{:.1},{:.2},{:.2},{:.2},{:.2}",
         kind.name(),
         condition.clocks(),
         condition.lost_percent,
         (counted.bases * payload_bytes as u64) as f64 / counted.entries as f64,
+        share(counted.steps),
         share(counted.confirmed),
-        share(counted.passed_over),
         rows.units_a_base(),
         by_changes.0,
         by_changes.1,

@@ -1,12 +1,11 @@
 //! Rows of nodes, a relay that holds what they say, and a receiver that pulls one row after the
 //! other.
 //!
-//! The relay sends each entry by a base that the receiver should hold by now; those of a base that
-//! is young or that the receiver has said to lack it names, the latter with the base. A receiver
-//! says so in its next pull of the row, with four bytes an origin, which are counted here.
+//! A pull says which bases the receiver holds, with a byte a node, which is counted here. The relay
+//! sends each entry by that base, by a step from it if it is the one before, or with its base.
 
 use tidings_gossip::age;
-use tidings_gossip::delta::{Bases, Body, Item, Origin, Shelf, Step, Taken, decode};
+use tidings_gossip::delta::{Base, Bases, Body, Item, Name, Origin, Shelf, Step, Taken, decode};
 use tidings_gossip::wire::OVERHEAD_BYTES;
 use tidings_gossip::wire::window::{Format, Marks, PREAMBLE_BYTES};
 use tidings_gossip::{Incarnation, Instant, NodeId, Stamp};
@@ -24,11 +23,9 @@ const UNIT: i64 = 256_000;
 const LOOK: i64 = UNIT / 8;
 /// What clocks and timers that agree are apart.
 const LATENESS: i64 = 2_000;
-/// Units for which a base is young: most receivers may not have received it.
-const YOUNG: u32 = 4;
 
-/// Bytes by which a pull says that the base of an origin is lacking.
-const ID_BYTES: u64 = 4;
+/// Bytes of a pull that says which bases there are, beside one a node.
+const SAID_BYTES: u64 = 6;
 
 /// Under which conditions rows are pulled.
 #[derive(Clone, Copy)]
@@ -60,10 +57,10 @@ pub(crate) struct Counted {
     pub(crate) bytes: u64,
     /// Bases that came along.
     pub(crate) bases: u64,
+    /// Bases that came as steps from those before.
+    pub(crate) steps: u64,
     /// Entries that say what their base says.
     pub(crate) confirmed: u64,
-    /// Entries that arrived and whose base was not held.
-    pub(crate) passed_over: u64,
 }
 
 struct Node<'a> {
@@ -74,16 +71,29 @@ struct Node<'a> {
     born: i64,
     phase: i64,
     bases: u64,
-    /// Whether the receiver has said to lack its base.
-    lacked: bool,
+    /// The base before the present one.
+    before: Option<(Name, Vec<u8>)>,
 }
 
 impl Node<'_> {
-    /// Its entry as the relay sends it.
-    fn item(&self, now: Instant) -> Item<'_> {
+    /// It says something, which may be a base.
+    fn say(&mut self) {
+        self.stamp = self.stamp.next().expect("a run is shorter than a life");
+        self.speaker.say(&mut self.payload).expect("readings of recordings fit");
+        let before = self.origin.base().map(|base| (base.name, base.payload.to_vec()));
+        if self.origin.renew(self.stamp, &self.payload) {
+            self.bases += 1;
+            self.before = before;
+        }
+    }
+
+    /// Its entry as the relay sends it to who holds this base.
+    fn item(&self, now: Instant, held: Option<Name>) -> Item<'_> {
         let base = self.origin.base().expect("it has said something");
         let age = age::encode(now, Instant::from_micros(self.born));
-        Item { stamp: self.stamp, age, payload: &self.payload, base }
+        let before = self.before.as_ref().filter(|(name, _)| Some(*name) == held);
+        let from = before.map(|(name, payload)| Base { name: *name, payload });
+        Item { stamp: self.stamp, age, payload: &self.payload, base, from }
     }
 }
 
@@ -118,7 +128,7 @@ impl<'a> Rows<'a> {
                 born: 0,
                 phase,
                 bases: 0,
-                lacked: false,
+                before: None,
             })
         };
         Ok(Self {
@@ -163,12 +173,10 @@ impl<'a> Rows<'a> {
     /// Each node says something, and the relay hears it.
     fn say(&mut self, round: i64) {
         for node in &mut self.nodes {
-            node.stamp = node.stamp.next().expect("a run is shorter than a life");
-            node.speaker.say(&mut node.payload).expect("readings of recordings fit");
+            node.say();
             let late = self.chance.below(LATENESS as usize) as i64;
             let phase = if self.condition.together { late } else { node.phase - UNIT };
             node.born = round + phase;
-            node.bases += u64::from(node.origin.renew(node.stamp, &node.payload));
         }
     }
 
@@ -178,20 +186,21 @@ impl<'a> Rows<'a> {
         let now = Instant::from_micros(now);
         let (mut agreed, mut named, mut skipped) = (Vec::new(), Vec::new(), 0);
         for node in row {
-            let item = node.item(now);
-            let distance = item.stamp.sequence() - item.base.name.sequence;
+            let id = node.origin.base().map(|base| base.name.id);
+            let held = id.and_then(|id| self.receiver.base(id)).map(|base| base.name);
+            let item = node.item(now, held);
             self.counted.confirmed += u64::from(item.payload == item.base.payload);
-            if node.lacked || distance < YOUNG {
-                // A base goes to all at once when it is new, and again to those who lack it.
-                let with_base = node.lacked || distance == 0;
-                self.counted.bases += u64::from(with_base);
-                named.push((item, with_base));
-                skipped += 1;
-            } else {
+            if item.from.is_some() || held == Some(item.base.name) {
+                self.counted.steps += u64::from(item.from.is_some());
                 agreed.push((item, std::mem::take(&mut skipped)));
+            } else {
+                self.counted.bases += 1;
+                named.push((item, true));
+                skipped += u32::from(held.is_some());
             }
         }
         self.counted.entries += row.len() as u64;
+        self.counted.bytes += SAID_BYTES + row.len() as u64;
         let sent = written(self.format, NodeId(first as u32), &agreed, &named);
         // The frame of the first datagram is that of any answer.
         let frames = (sent.len() - 1) * OVERHEAD_BYTES;
@@ -199,45 +208,24 @@ impl<'a> Rows<'a> {
         self.counted.bytes += (bytes + frames) as u64;
         for body in sent {
             if !self.chance.happens(self.condition.lost_percent / 100.0) {
-                self.arrive(&body, first);
+                self.arrive(&body);
             }
         }
     }
 
-    fn arrive(&mut self, body: &[u8], first: usize) {
+    fn arrive(&mut self, body: &[u8]) {
         let (_, mut entries, _) = decode(body, self.format).expect("it was written so");
         let mut payload = vec![0; entries.payload_bytes()];
         while let Some(step) = entries.next(&self.receiver, &mut payload) {
             match step {
                 Step::Entry(said) => {
-                    let node = &mut self.nodes[said.id.0 as usize];
+                    let node = &self.nodes[said.id.0 as usize];
                     assert_eq!(payload, node.payload, "it is what was said");
-                    node.lacked = false;
+                    let said = entries.with_base(said);
                     assert_eq!(self.receiver.take(&said, &payload), Taken::News);
                 }
-                Step::NoBase(id) => {
-                    self.counted.passed_over += 1;
-                    self.counted.bytes += ID_BYTES;
-                    self.nodes[id.0 as usize].lacked = true;
-                }
-                Step::Whole(_) => unreachable!("a relay of these rows sends none"),
-                Step::Disagreed(count) => {
-                    self.counted.passed_over += u64::from(count);
-                    self.lacks(first);
-                }
+                other => unreachable!("the relay knows all that is held: {other:?}"),
             }
-        }
-    }
-
-    /// The receiver knows that it lacks some base of a row.
-    fn lacks(&mut self, first: usize) {
-        let row = first..self.nodes.len().min(first + ROW);
-        // It says a byte of the sequence of each, and the relay finds which differ.
-        self.counted.bytes += row.len() as u64;
-        for node in &mut self.nodes[row] {
-            let base = node.origin.base().map(|base| base.name);
-            let held = base.and_then(|name| self.receiver.base(name.id));
-            node.lacked |= held.map(|base| base.name) != base;
         }
     }
 }

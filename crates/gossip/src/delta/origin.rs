@@ -1,15 +1,18 @@
 //! Origins: which of its entries a node chooses as a base.
 //!
-//! A base is dear, since each other node has to receive it whole, once; an old base is dear too,
-//! since each entry then has to say all that changed since. That is the question whether to rent or
-//! to buy, and the answer is the usual one: rent until the rent that a purchase would have saved is
-//! its price (Karlin, Manasse, Rudolph and Sleator, Algorithmica 3, 1988). What it would have saved
-//! is measured, not guessed: beside its base an origin keeps a *candidate*, an entry of some units
-//! ago, and counts how much shorter changes by that one would be. Readings that change all the time
-//! differ from both, so they are no reason for a base. Rent is due when an entry is sent: where a
-//! receiver gets one every so many units (*pace*), a purchase has to save so many times as much.
-//! Without that, large payloads and few bytes a unit lock each other in: all entries would be bases
-//! because each base is a new one by the time the next entry is sent.
+//! A base has a price, since each other node has to receive it once; an old base is dear too, since
+//! each entry then has to say all that changed since. That is the question whether to rent or to
+//! buy, and the answer is the usual one: rent until the rent that a purchase would have saved is
+//! its price (Karlin, Manasse, Rudolph and Sleator, Algorithmica 3, 1988). The price is what the new
+//! base says otherwise than the present one, since who holds that is told it by a step. What it
+//! would have saved is measured, not guessed: beside its base an origin keeps a *candidate*, the
+//! entry that a receiver got before, and counts how much shorter changes by that one would be.
+//! Readings that change all the time differ from both, so they are no reason for a base. Rent is
+//! due when an entry is sent: where a receiver gets one every so many units (*pace*), a purchase has to
+//! save so many times as much, and a candidate is so many units old.
+//!
+//! A receiver that missed two bases has to be told the third whole. So they are two paces apart at
+//! least: one that gets an entry in each has every base or the one before.
 //!
 //! What is all new each unit differs as much from any base, so it keeps the one it has: that tells
 //! whose an entry is and of which life, in fewer bits than a whole entry does.
@@ -24,10 +27,8 @@ use crate::entry::{NodeId, Stamp};
 /// distance has at most 31 bits, whatever order its group has.
 pub const MAX_DISTANCE: u32 = 65_535;
 
-/// Units for which an entry is the candidate, and those before its changes count: what changes each
-/// second has changed by then.
-const CANDIDATE_UNITS: u32 = 32;
-const YOUNG_UNITS: u32 = 8;
+/// Paces from one base to the next, at least.
+const PACES_APART: i64 = 2;
 
 /// A node's own base.
 #[derive(Clone, Debug)]
@@ -39,7 +40,7 @@ pub struct Origin {
     /// What another base would say, how many units ago that was said, and the bits that it would
     /// have saved so far.
     candidate: Vec<u8>,
-    age_units: u32,
+    age_units: i64,
     saved: i64,
     /// Units from one entry that a receiver gets to the next.
     pace: i64,
@@ -90,16 +91,15 @@ impl Origin {
             return false;
         }
         let (bits, whole) = (change::bits(&self.payload, payload), payload.len() * 8);
+        let by_candidate = change::bits(&self.candidate, payload);
+        self.saved = (self.saved + bits as i64 - by_candidate as i64).max(0);
         self.age_units += 1;
-        if self.age_units > YOUNG_UNITS {
-            let by_candidate = change::bits(&self.candidate, payload);
-            self.saved = (self.saved + bits as i64 - by_candidate as i64).max(0);
-            // A candidate that nothing is like any more is none.
-            if by_candidate > whole || self.age_units == CANDIDATE_UNITS {
-                self.propose(payload);
-            }
+        // A candidate that nothing is like any more is none.
+        if by_candidate > whole || self.age_units >= self.pace {
+            self.propose(payload);
         }
-        bits == 1 || self.saved < self.pace * whole as i64
+        let is_young = i64::from(distance) < PACES_APART * self.pace;
+        bits == 1 || is_young || self.saved < self.pace * bits.min(whole) as i64
     }
 
     fn propose(&mut self, payload: &[u8]) {
@@ -152,10 +152,14 @@ mod tests {
             origin.set_pace(pace);
             let say = |unit: u32| {
                 let mut payload = [0; 64];
-                payload[..4].copy_from_slice(&(unit / 100 * 77).to_le_bytes());
+                payload[..4].copy_from_slice(&(unit / 5 * 77).to_le_bytes());
                 origin.renew(Stamp::new(LIFE, unit), &payload)
             };
-            (0..10_000).map(say).filter(|is_base| *is_base).count()
+            let made: Vec<bool> = (0..10_000).map(say).collect();
+            let units = |from: usize| made[from + 1..].iter().position(|is_base| *is_base);
+            let least = (0..10_000).filter(|&unit| made[unit]).filter_map(units).min();
+            assert!(least.is_some_and(|least| least + 1 >= 2 * pace as usize), "{least:?}");
+            made.into_iter().filter(|is_base| *is_base).count()
         });
         assert!(made[1] * 2 < made[0], "{made:?}");
     }

@@ -9,10 +9,11 @@ use super::bases::{Base, Bases, DIGEST_BYTES, Digest, Name};
 use super::bits::BitReader;
 use super::change::Change;
 use super::form::{
-    AGREED, HEAD_BYTES, ID_BITS, INCARNATION_BITS, MAX_ENTRIES, MAX_SKIPPED, MAX_SPAN, NAMED,
-    SEQUENCE_BITS, WHOLE, WHOLE_BASES, WHOLE_HEAD_BYTES,
+    AGREED, AGREED_STEPS, HEAD_BYTES, ID_BITS, INCARNATION_BITS, MAX_ENTRIES, MAX_SKIPPED,
+    MAX_SPAN, NAMED, NAMED_STEPS, SEQUENCE_BITS, STEP_ORDER, WHOLE, WHOLE_BASES, WHOLE_HEAD_BYTES,
 };
 use crate::age;
+use crate::config::MAX_PAYLOAD_BYTES;
 use crate::entry::{Incarnation, NodeId, Stamp};
 use crate::wire::body::{BodyError, Reader};
 use crate::wire::size::{ENTRY_OVERHEAD_BYTES, PREAMBLE_BYTES};
@@ -31,13 +32,16 @@ pub struct Said<'a> {
     pub base_sequence: u32,
     /// That base, if it came along.
     pub base: Option<&'a [u8]>,
+    /// Whether it came as a change by an earlier one: [`Entries::with_base`] has it.
+    pub steps: bool,
 }
 
 impl<'a> Said<'a> {
     /// A whole entry that is a base.
     fn base(entry: &WireEntry<'a>) -> Self {
         let WireEntry { id, stamp, age_micros, payload } = *entry;
-        Self { id, stamp, age_micros, base_sequence: stamp.sequence(), base: Some(payload) }
+        let (base_sequence, base) = (stamp.sequence(), Some(payload));
+        Self { id, stamp, age_micros, base_sequence, base, steps: false }
     }
 }
 
@@ -65,6 +69,8 @@ pub struct Entries<'a> {
     /// The bases of a group that sender and receiver agree on: by name, since what is held may
     /// change between two entries.
     agreed: [Name; MAX_ENTRIES],
+    /// The base of the last entry, if it came as a change by an earlier one.
+    stepped: [u8; MAX_PAYLOAD_BYTES as usize],
 }
 
 /// The marks and entries of a received body, and the bytes behind them, which are records if the
@@ -82,6 +88,9 @@ pub fn decode(
     let payload_bytes = u16::from_le_bytes([payload_low, payload_high]);
     let format = reads.into().format(schema, payload_bytes)?;
     let (payload_bytes, groups) = (usize::from(format.payload_bytes), Reader(groups));
+    if payload_bytes > usize::from(MAX_PAYLOAD_BYTES) {
+        return Err(BodyError::Malformed);
+    }
     let left = usize::from(u16::from_le_bytes([count_low, count_high]));
     let marks = Marks::from_byte(marks);
     let behind = walk(groups, left, payload_bytes).ok_or(BodyError::Malformed)?;
@@ -90,7 +99,8 @@ pub fn decode(
     }
     let nobody = Name { id: NodeId(0), incarnation: Incarnation::new(0), sequence: 0 };
     let agreed = [nobody; MAX_ENTRIES];
-    Ok((marks, Entries { groups, payload_bytes, left, group: None, agreed }, behind))
+    let stepped = [0; MAX_PAYLOAD_BYTES as usize];
+    Ok((marks, Entries { groups, payload_bytes, left, group: None, agreed, stepped }, behind))
 }
 
 /// Looks at the form of all groups and returns what follows them; `None` if it is wrong somewhere.
@@ -142,22 +152,39 @@ impl<'a> Entries<'a> {
         }
         let at = usize::from(group.count - group.left);
         let spoken = group.next(self.payload_bytes)?;
-        let (name, with_base) = match spoken.whose {
+        let (from, with_base) = match spoken.whose {
             Whose::Named { name, with_base } => (name, with_base),
             Whose::Agreed { .. } => (self.agreed[at], None),
         };
+        let sequence = from.sequence + spoken.step.map_or(0, |(units, _)| units);
+        let name = Name { sequence, ..from };
         let sent = with_base.map(|payload| Base { name, payload });
         let base = sent.or_else(|| bases.base(name.id).filter(|base| base.name == name));
-        let sequence = name.sequence + spoken.distance;
-        let is_known = base.is_some_and(|base| base.copy_to(payload));
-        if !is_known || (spoken.distance > 0 && sequence > Stamp::SEQUENCE_MAX) {
+        // Who has the later base already needs no step to it.
+        let step = spoken.step.filter(|_| base.is_none());
+        let steps_from = bases.base(name.id).filter(|base| step.is_some() && base.name == from);
+        let is_known = base.or(steps_from).is_some_and(|base| base.copy_to(payload));
+        let last = sequence + spoken.distance;
+        let is_after = spoken.step.is_some() || spoken.distance > 0;
+        if !is_known || (is_after && last > Stamp::SEQUENCE_MAX) {
             return Some(Step::NoBase(name.id));
         }
+        if let Some((_, change)) = step {
+            change.apply(payload);
+            self.stepped[..self.payload_bytes].copy_from_slice(payload);
+        }
         spoken.change.apply(payload);
-        let stamp = Stamp::new(name.incarnation, sequence);
+        let stamp = Stamp::new(name.incarnation, last);
         let age_micros = age::decode_micros(spoken.age);
         let (id, base_sequence, base) = (name.id, name.sequence, with_base);
-        Some(Step::Entry(Said { id, stamp, age_micros, base_sequence, base }))
+        let steps = step.is_some();
+        Some(Step::Entry(Said { id, stamp, age_micros, base_sequence, base, steps }))
+    }
+
+    /// The entry that was given last, with its base if that came in any form.
+    pub fn with_base<'b>(&'b self, said: Said<'b>) -> Said<'b> {
+        let stepped = said.steps.then(|| &self.stepped[..self.payload_bytes]);
+        Said { base: said.base.or(stepped), ..said }
     }
 
     /// Whether the bases that a group is by are held, all of them; notes their names.
@@ -196,6 +223,8 @@ enum Whose<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Spoken<'a> {
     whose: Whose<'a>,
+    /// How much later than that its base is, and what that says otherwise.
+    step: Option<(u32, Change<'a>)>,
     distance: u32,
     age: u16,
     change: Change<'a>,
@@ -222,6 +251,8 @@ struct Group<'a> {
     distance_order: u32,
     /// Where bases that are agreed on begin, and their digest.
     agreed: Option<(NodeId, [u8; DIGEST_BYTES])>,
+    /// Whether entries may be by later bases.
+    has_steps: bool,
     /// Whether whole entries are bases, if it has such.
     whole: Option<bool>,
     bits: BitReader<'a>,
@@ -238,8 +269,10 @@ impl<'a> Group<'a> {
             groups.array::<HEAD_BYTES>()?;
         let mut content = Reader(groups.bytes(usize::from(u16::from_le_bytes([low, high])))?);
         let agreed = match (kind, bases) {
-            (NAMED, _) => None,
-            (AGREED, 0) => Some((NodeId(content.u32()?), content.array::<DIGEST_BYTES>()?)),
+            (NAMED, _) | (NAMED_STEPS, 0) => None,
+            (AGREED | AGREED_STEPS, 0) => {
+                Some((NodeId(content.u32()?), content.array::<DIGEST_BYTES>()?))
+            }
             _ => return None,
         };
         let least_distance = match agreed {
@@ -255,6 +288,7 @@ impl<'a> Group<'a> {
             least_distance,
             distance_order: u32::from(orders >> 4),
             agreed,
+            has_steps: matches!(kind, AGREED_STEPS | NAMED_STEPS),
             whole: None,
             bits: BitReader::new(content.bytes(bit_bytes)?),
             bases: content,
@@ -274,6 +308,7 @@ impl<'a> Group<'a> {
             least_distance: 0,
             distance_order: 0,
             agreed: None,
+            has_steps: false,
             whole: Some(are_bases),
             bits: BitReader::new(&[]),
             bases: Reader(groups.bytes(usize::from(count) * entry_bytes)?),
@@ -290,21 +325,39 @@ impl<'a> Group<'a> {
     /// The next entry; `None` if its bits are wrong.
     fn next(&mut self, payload_bytes: usize) -> Option<Spoken<'a>> {
         let whose = self.whose(payload_bytes)?;
+        let (units, change) = self.step(&whose, payload_bytes)?;
+        let step = change.map(|change| (units, change));
         let above = self.bits.number(self.distance_order)?;
         let distance = above.checked_add(u32::from(self.least_distance))?;
         let above = u16::try_from(self.bits.number(self.age_order)?).ok()?;
         let age = self.least_age.checked_add(above)?;
         let change = Change::read(&mut self.bits, payload_bytes)?;
         // A base differs in nothing from itself, and nothing comes behind the last sequence.
+        let behind = units.checked_add(distance)?;
         let last = match whose {
-            Whose::Named { name, .. } => name.sequence.checked_add(distance)?,
-            Whose::Agreed { .. } => distance,
+            Whose::Named { name, .. } => name.sequence.checked_add(behind)?,
+            Whose::Agreed { .. } => behind,
         };
-        if distance == 0 && change.words > 0 || distance > 0 && last > Stamp::SEQUENCE_MAX {
+        if distance == 0 && change.words > 0 || behind > 0 && last > Stamp::SEQUENCE_MAX {
             return None;
         }
         self.left -= 1;
-        Some(Spoken { whose, distance, age, change })
+        Some(Spoken { whose, step, distance, age, change })
+    }
+
+    /// How its base is later than one that is held, with 0 units and no change if it is none;
+    /// `None` if the bits are wrong.
+    fn step(
+        &mut self,
+        whose: &Whose<'a>,
+        payload_bytes: usize,
+    ) -> Option<(u32, Option<Change<'a>>)> {
+        let is_flagged = matches!(whose, Whose::Agreed { .. });
+        if !self.has_steps || is_flagged && self.bits.take(1)? == 0 {
+            return Some((0, None));
+        }
+        let units = self.bits.number(STEP_ORDER)?.checked_add(1)?;
+        Some((units, Some(Change::read(&mut self.bits, payload_bytes)?)))
     }
 
     fn whose(&mut self, payload_bytes: usize) -> Option<Whose<'a>> {
@@ -317,7 +370,7 @@ impl<'a> Group<'a> {
             incarnation: Incarnation::new(self.bits.take(INCARNATION_BITS)?),
             sequence: self.bits.take(SEQUENCE_BITS)?,
         };
-        let comes_along = self.bits.take(1)? == 1;
+        let comes_along = !self.has_steps && self.bits.take(1)? == 1;
         let with_base = if comes_along { Some(self.bases.bytes(payload_bytes)?) } else { None };
         Some(Whose::Named { name, with_base })
     }

@@ -1,7 +1,8 @@
 //! A shelf: what a receiver keeps of others so that changes tell it what they say.
 //!
-//! Of each origin it keeps the newest entry that it was told, and that entry's base. It is what a
-//! vector has to keep besides, without ages: laws and fuzzing hold the format to it.
+//! Of each origin it keeps the newest entry that it was told, that entry's base, and the base that
+//! it had before. It is what a vector has to keep besides, without ages: laws and fuzzing hold the
+//! format to it.
 //!
 //! Invariants: memory is taken at construction; a stamp never decreases; a payload is what its
 //! origin said under that stamp, or the stamp is not taken.
@@ -9,6 +10,9 @@
 use super::bases::{Base, Bases, Name};
 use super::reader::Said;
 use crate::entry::{NodeId, Stamp};
+
+/// Payloads of a place.
+const PARTS: usize = 3;
 
 /// What became of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,11 +25,12 @@ pub enum Taken {
     Full,
 }
 
-/// An origin's newest entry, and its base.
+/// An origin's newest entry, its base, and the base before.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     stamp: Stamp,
     base: Name,
+    before: Option<Name>,
     /// Which part of the bytes is its own.
     place: usize,
 }
@@ -35,7 +40,7 @@ struct Slot {
 pub struct Shelf {
     /// By ascending id.
     slots: Vec<Slot>,
-    /// For each place the payload and that of the base.
+    /// For each place the payload, that of the base, and that of the base before.
     bytes: Vec<u8>,
     payload_bytes: usize,
     capacity: usize,
@@ -44,15 +49,20 @@ pub struct Shelf {
 impl Shelf {
     /// Room for so many origins, with payloads of so many bytes.
     pub fn new(capacity: usize, payload_bytes: usize) -> Self {
-        let bytes = vec![0; 2 * capacity * payload_bytes];
+        let bytes = vec![0; PARTS * capacity * payload_bytes];
         Self { slots: Vec::with_capacity(capacity), bytes, payload_bytes, capacity }
     }
 
     /// The newest entry of an origin.
     pub fn get(&self, id: NodeId) -> Option<(Stamp, &[u8])> {
-        let slot = self.slots[self.find(id).ok()?];
-        let at = 2 * slot.place * self.payload_bytes;
-        Some((slot.stamp, &self.bytes[at..at + self.payload_bytes]))
+        let slot = &self.slots[self.find(id).ok()?];
+        Some((slot.stamp, self.part(slot, 0)))
+    }
+
+    /// The base that was held of an origin before the present one.
+    pub fn base_before(&self, id: NodeId) -> Option<Base<'_>> {
+        let slot = &self.slots[self.find(id).ok()?];
+        slot.before.map(|name| Base { name, payload: self.part(slot, 2) })
     }
 
     /// Takes an entry whose payload has at most the bytes that there is room for.
@@ -67,21 +77,32 @@ impl Shelf {
             Ok(at) => at,
             Err(_) if self.slots.len() == self.capacity => return Taken::Full,
             Err(at) => {
-                let slot = Slot { stamp: said.stamp, base: name, place: self.slots.len() };
+                let place = self.slots.len();
+                let slot = Slot { stamp: said.stamp, base: name, before: None, place };
                 self.slots.insert(at, slot);
                 at
             }
         };
         let slot = &mut self.slots[at];
-        (slot.stamp, slot.base) = (said.stamp, name);
-        let start = 2 * slot.place * self.payload_bytes;
-        let (held, base) =
-            self.bytes[start..start + 2 * self.payload_bytes].split_at_mut(self.payload_bytes);
+        let bytes = self.payload_bytes;
+        let start = PARTS * slot.place * bytes;
+        let (held, bases) = self.bytes[start..start + PARTS * bytes].split_at_mut(bytes);
+        let (base, before) = bases.split_at_mut(bytes);
         put(held, payload);
+        if slot.base != name {
+            slot.before = Some(slot.base).filter(|base| base.incarnation == name.incarnation);
+            before.copy_from_slice(base);
+        }
         if let Some(sent) = said.base {
             put(base, sent);
         }
+        (slot.stamp, slot.base) = (said.stamp, name);
         Taken::News
+    }
+
+    fn part(&self, slot: &Slot, part: usize) -> &[u8] {
+        let start = (PARTS * slot.place + part) * self.payload_bytes;
+        &self.bytes[start..start + self.payload_bytes]
     }
 
     fn find(&self, id: NodeId) -> Result<usize, usize> {
@@ -90,8 +111,7 @@ impl Shelf {
 
     fn base_at(&self, at: usize) -> Option<Base<'_>> {
         let slot = self.slots.get(at)?;
-        let start = (2 * slot.place + 1) * self.payload_bytes;
-        Some(Base { name: slot.base, payload: &self.bytes[start..start + self.payload_bytes] })
+        Some(Base { name: slot.base, payload: self.part(slot, 1) })
     }
 }
 

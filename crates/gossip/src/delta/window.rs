@@ -1,17 +1,18 @@
 //! A window of version 3: which entry goes in which form.
 //!
-//! An entry goes by a base where its receiver holds that, as an inventory says; with its base where
-//! it does not; and whole where that is no longer. An own entry that is pushed goes by its base,
-//! and with it while that is young, so that a receiver that missed it gets it again, and every 16
-//! pushes or more, so that one that asks for nothing has it in the end. What is all new is pushed
-//! whole then: its base saves little.
+//! An entry goes by a base where its receiver holds that, as an inventory says; by a *step* to it
+//! where the receiver holds the base before; with its base where it holds neither; and whole where
+//! that is no longer. An own entry that is pushed goes by its base, and by a step to it, or with
+//! it, while that is young, so that a receiver that missed it gets it again; every 16 pushes or
+//! more it takes the base along, so that one that asks for nothing has it in the end. What is all new is
+//! pushed whole then: its base saves little.
 //!
 //! Invariants: each form fits into a datagram that holds a whole entry; what is written is of the
 //! base that the vector holds when it is written, which the name or the digest says.
 
 use tidings_primitives::time::Instant;
 
-use super::bases::{Base, Bases};
+use super::bases::{Base, Bases, Name};
 use super::change;
 use super::form::{AGREED_HEAD_BYTES, HEAD_BYTES};
 use super::writer::{Body, Item};
@@ -33,21 +34,49 @@ const AGE_AND_DISTANCE_BITS: usize = 40;
 const MAX_AGE_AND_DISTANCE_BITS: usize = 80;
 /// Bits of a name, and whether its base comes along.
 const NAME_BITS: usize = 81;
+/// Bits that a step takes beside the change, at most, and whether there is one.
+const STEP_BITS: usize = 32;
 
-/// In which form an entry goes; groups lie in this order, agreed ones first, since what comes
-/// along with others changes which bases the receiver holds.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+/// In which form an entry goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
     /// By a base on which both agree.
     Agreed,
+    /// By a step from such a base.
+    AgreedStep,
     /// Whole, and a base.
     OwnBase,
     /// Whole.
     Whole,
     /// By a base that is named.
     Named,
-    /// The same, and the base comes along.
+    /// By a step from such a base.
+    NamedStep,
+    /// By a base that is named, and comes along.
     WithBase,
+}
+
+impl Form {
+    /// In which group it goes; they lie in this order, agreed ones first, since what comes along
+    /// with others changes which bases the receiver holds.
+    pub(crate) const fn group(self) -> u8 {
+        match self {
+            Self::Agreed | Self::AgreedStep => 0,
+            Self::OwnBase => 1,
+            Self::Whole => 2,
+            Self::Named => 3,
+            Self::NamedStep => 4,
+            Self::WithBase => 5,
+        }
+    }
+
+    const fn steps(self) -> bool {
+        matches!(self, Self::AgreedStep | Self::NamedStep)
+    }
+
+    const fn has_base(self) -> bool {
+        matches!(self, Self::OwnBase | Self::WithBase)
+    }
 }
 
 /// Bases as a node holds them: in the order of the ids of its members.
@@ -95,26 +124,32 @@ impl Window<'_> {
         let Some(base) = base.filter(|_| !entry.stamp.is_last()) else { return Form::Whole };
         let distance = entry.stamp.sequence() - base.name.sequence;
         let change = change::bits(base.payload, &entry.payload[..payload_bytes]);
+        let with_base = if distance == 0 { Form::OwnBase } else { Form::WithBase };
         let form = match self.receiver {
-            Receiver::Asked(members, inventory) => {
-                let at = members.binary_search(&entry.id);
-                match distance {
-                    _ if at.is_ok_and(|at| inventory.has(at, base.name)) => Form::Agreed,
-                    0 => Form::OwnBase,
-                    _ => Form::WithBase,
+            Receiver::Asked(members, inventory) => match members.binary_search(&entry.id) {
+                Ok(at) if inventory.has(at, base.name) => Form::Agreed,
+                Ok(at) if self.steps_pay(slot, change, |from| inventory.has(at, from)) => {
+                    Form::AgreedStep
+                }
+                _ => with_base,
+            },
+            Receiver::RowMate(_) if slot != OWN => Form::Whole,
+            Receiver::RowMate(units) => {
+                let (units, sequence) = (units.max(1), entry.stamp.sequence());
+                let is_young = distance / units < YOUNG_PUSHES;
+                let goes_along = takes_base_along(sequence / units, payload_bytes);
+                let steps = is_young && self.steps_pay(slot, NAME_BITS + change, |_| true);
+                match (is_young, goes_along) {
+                    (true, false) if steps => Form::NamedStep,
+                    (true, _) => with_base,
+                    _ if change > 8 * payload_bytes => Form::Whole,
+                    (_, true) => Form::WithBase,
+                    _ => Form::Named,
                 }
             }
-            Receiver::RowMate(units) => match (distance, distance / units.max(1)) {
-                _ if slot != OWN => Form::Whole,
-                (0, _) => Form::OwnBase,
-                (_, 0..YOUNG_PUSHES) => Form::WithBase,
-                _ if change > 8 * payload_bytes => Form::Whole,
-                (_, pushes) if takes_base_along(pushes, payload_bytes) => Form::WithBase,
-                _ => Form::Named,
-            },
         };
         let fits = match form {
-            Form::OwnBase | Form::Whole => true,
+            Form::OwnBase | Form::Whole | Form::AgreedStep | Form::NamedStep => true,
             Form::Agreed | Form::Named => {
                 let name = if form == Form::Named { NAME_BITS } else { 0 };
                 name + AGE_AND_DISTANCE_BITS + change <= 8 * self.format.entry_bytes()
@@ -127,6 +162,19 @@ impl Window<'_> {
             }
         };
         if fits { form } else { Form::Whole }
+    }
+
+    /// Whether an entry whose change and name take so many bits goes by a step to its base in fewer
+    /// bytes than whole, from a base that the receiver holds.
+    fn steps_pay(&self, slot: u32, bits: usize, is_held: impl Fn(Name) -> bool) -> bool {
+        let payload_bytes = usize::from(self.format.payload_bytes);
+        let from = self.vector.base_before(slot).filter(|from| says_no_more(from, payload_bytes));
+        let Some((base, from)) = self.vector.base(slot).zip(from) else { return false };
+        if !is_held(from.name) {
+            return false;
+        }
+        let step = change::bits(from.payload, &base.payload[..payload_bytes]);
+        STEP_BITS + AGE_AND_DISTANCE_BITS + bits + step <= 8 * self.format.entry_bytes()
     }
 
     /// Writes the body of a datagram: as many of the entries in `slots`, in these forms, as fit;
@@ -143,12 +191,16 @@ impl Window<'_> {
         let is_sent =
             |slot: &u32| self.vector.holds(*slot) && self.vector.at(*slot).birth >= oldest;
         while let Some(&form) = forms.get(written.slots) {
-            let run = forms[written.slots..].iter().take_while(|other| **other == form).count();
+            let is_alike = |other: &&Form| other.group() == form.group();
+            let run = forms[written.slots..].iter().take_while(is_alike).count();
+            let forms = &forms[written.slots..written.slots + run];
             let run = &slots[written.slots..written.slots + run];
-            let (wanted, count) =
-                self.group(&mut body, form, now, run.iter().copied().filter(is_sent));
+            let some = run.iter().copied().zip(forms.iter().copied());
+            let some = some.filter(|(slot, _)| is_sent(slot));
+            let (wanted, count) = self.group(&mut body, form, now, some.clone());
             written.entries += count;
-            written.bases += if matches!(form, Form::OwnBase | Form::WithBase) { count } else { 0 };
+            written.bases += if form.has_base() { count } else { 0 };
+            written.steps += some.take(count).filter(|(_, form)| form.steps()).count();
             if count == wanted {
                 written.slots += run.len();
                 continue;
@@ -174,20 +226,20 @@ impl Window<'_> {
         body: &mut Body<'_>,
         form: Form,
         now: Instant,
-        slots: impl Iterator<Item = u32> + Clone,
+        slots: impl Iterator<Item = (u32, Form)> + Clone,
     ) -> (usize, usize) {
-        let items = slots.clone().filter_map(|slot| self.item(slot, now));
+        let items = slots.clone().filter_map(|(slot, form)| self.item(slot, form, now));
         match form {
             Form::OwnBase | Form::Whole => {
-                let entries = slots.map(|slot| self.vector.at(slot));
+                let entries = slots.map(|(slot, _)| self.vector.at(slot));
                 (entries.clone().count(), body.whole(entries, now, form == Form::OwnBase))
             }
-            Form::Named | Form::WithBase => {
+            Form::Named | Form::NamedStep | Form::WithBase => {
                 let with_base = form == Form::WithBase;
                 let count = body.named(items.clone().map(|item| (item, with_base)));
                 (items.count(), count)
             }
-            Form::Agreed => {
+            Form::Agreed | Form::AgreedStep => {
                 let Some(first) = items.clone().next() else { return (0, 0) };
                 let first = first.base.name.id;
                 let places = items.clone().scan(None, |before, item| {
@@ -200,11 +252,12 @@ impl Window<'_> {
         }
     }
 
-    fn item(&self, slot: u32, now: Instant) -> Option<Item<'_>> {
+    fn item(&self, slot: u32, form: Form, now: Instant) -> Option<Item<'_>> {
         let entry = self.vector.at(slot);
         let payload = &entry.payload[..usize::from(self.format.payload_bytes)];
         let base = self.vector.base(slot).filter(|base| says_no_more(base, payload.len()))?;
-        Some(Item { stamp: entry.stamp, age: age::encode(now, entry.birth), payload, base })
+        let from = if form.steps() { Some(self.vector.base_before(slot)?) } else { None };
+        Some(Item { stamp: entry.stamp, age: age::encode(now, entry.birth), payload, base, from })
     }
 
     /// How many bases the receiver holds of members between two.
@@ -223,6 +276,7 @@ pub(crate) struct Written {
     pub(crate) slots: usize,
     pub(crate) entries: usize,
     pub(crate) bases: usize,
+    pub(crate) steps: usize,
 }
 
 /// Whether the base goes along with an entry that so many pushes may have followed.

@@ -6,8 +6,9 @@ use super::bases::{Base, Digest, Name};
 use super::bits::{BitWriter, Count, Sink, order_for};
 use super::change;
 use super::form::{
-    AGREED, AGREED_HEAD_BYTES, HEAD_BYTES, ID_BITS, INCARNATION_BITS, MAX_ENTRIES, MAX_SKIPPED,
-    MAX_SPAN, NAMED, SEQUENCE_BITS, WHOLE, WHOLE_BASES, WHOLE_HEAD_BYTES,
+    AGREED, AGREED_HEAD_BYTES, AGREED_STEPS, HEAD_BYTES, ID_BITS, INCARNATION_BITS, MAX_ENTRIES,
+    MAX_SKIPPED, MAX_SPAN, NAMED, NAMED_STEPS, SEQUENCE_BITS, STEP_ORDER, WHOLE, WHOLE_BASES,
+    WHOLE_HEAD_BYTES,
 };
 use crate::entry::{NodeId, Stamp};
 use crate::vector::Entry;
@@ -15,7 +16,7 @@ use crate::wire::body::Writer;
 use crate::wire::size::{ENTRY_OVERHEAD_BYTES, PREAMBLE_BYTES};
 use crate::wire::window::{Format, Marks, write_entry};
 
-/// An entry to be written. Its base is of the same origin and incarnation, and not later.
+/// An entry to be written. Its bases are of the same origin and incarnation, and not later.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'a> {
     /// How new it is.
@@ -26,6 +27,9 @@ pub struct Item<'a> {
     pub payload: &'a [u8],
     /// What its origin measures it by.
     pub base: Base<'a>,
+    /// An earlier base, if the receiver holds that instead: the other, which has at least the bytes
+    /// of the payload then, is told as a change by it.
+    pub from: Option<Base<'a>>,
 }
 
 impl Item<'_> {
@@ -33,6 +37,11 @@ impl Item<'_> {
         let base = self.base.name;
         debug_assert!(self.stamp.incarnation() == base.incarnation, "a base of its life");
         self.stamp.sequence() - base.sequence
+    }
+
+    /// The base that its receiver is to hold.
+    fn held(&self) -> Name {
+        self.from.map_or(self.base.name, |from| from.name)
     }
 }
 
@@ -111,9 +120,11 @@ impl<'a> Body<'a> {
     }
 
     /// Writes as many of the items as fit, each with its name and, where it is wanted, its base;
-    /// returns how many.
+    /// returns how many. Either all are from an earlier base or none, and if so no base is wanted.
     pub fn named<'i>(&mut self, items: impl Iterator<Item = (Item<'i>, bool)> + Clone) -> usize {
         let items = items.take(MAX_ENTRIES);
+        let has_steps = items.clone().next().is_some_and(|(item, _)| item.from.is_some());
+        let kind = if has_steps { NAMED_STEPS } else { NAMED };
         let heading = Heading::of(items.clone().map(|(item, _)| item));
         let (mut bits, mut bases, mut count) = (0, 0, 0);
         for (item, with_base) in items.clone() {
@@ -131,7 +142,7 @@ impl<'a> Body<'a> {
         }
         let bit_bytes = bits.div_ceil(8);
         let bytes = bit_bytes + bases * self.payload_bytes;
-        self.writer.put(&heading.bytes(NAMED, bytes, count, bases));
+        self.writer.put(&heading.bytes(kind, bytes, count, bases));
         let mut written = BitWriter::new(self.writer.take(bit_bytes));
         for (item, with_base) in items.clone().take(count) {
             put_named(&mut written, heading, &item, with_base);
@@ -159,27 +170,29 @@ impl<'a> Body<'a> {
             *skipped <= MAX_SKIPPED && places <= MAX_SPAN
         });
         let heading = Heading::of_agreed(items.clone().map(|(item, _)| item));
+        let has_steps = items.clone().any(|(item, _)| item.from.is_some());
         let (mut bits, mut count, mut digest) = (0, 0, Digest::new());
         for (item, skipped) in items.clone() {
             let mut one = Count(bits);
-            put_agreed(&mut one, heading, &item, skipped);
+            put_agreed(&mut one, (heading, has_steps), &item, skipped);
             if HEAD_BYTES + AGREED_HEAD_BYTES + one.0.div_ceil(8) > self.writer.room() {
                 break;
             }
             (bits, count) = (one.0, count + 1);
-            digest.add(item.base.name);
+            digest.add(item.held());
         }
         if count == 0 {
             return 0;
         }
         let bit_bytes = bits.div_ceil(8);
-        self.writer.put(&heading.bytes(AGREED, AGREED_HEAD_BYTES + bit_bytes, count, 0));
+        let kind = if has_steps { AGREED_STEPS } else { AGREED };
+        self.writer.put(&heading.bytes(kind, AGREED_HEAD_BYTES + bit_bytes, count, 0));
         self.writer.put(&first.0.to_le_bytes());
         self.writer.put(&digest.finish());
         self.writer.put(&heading.least_distance.to_le_bytes());
         let mut written = BitWriter::new(self.writer.take(bit_bytes));
         for (item, skipped) in items.take(count) {
-            put_agreed(&mut written, heading, &item, skipped);
+            put_agreed(&mut written, (heading, has_steps), &item, skipped);
         }
         written.finish();
         self.count += count;
@@ -224,18 +237,38 @@ impl<'a> Body<'a> {
     }
 }
 
+/// Writes what makes the base of an entry of an earlier one.
+fn put_step(sink: &mut impl Sink, from: &Base<'_>, item: &Item<'_>) {
+    sink.put_number(item.base.name.sequence - from.name.sequence - 1, STEP_ORDER);
+    change::put(sink, from.payload, &item.base.payload[..item.payload.len()]);
+}
+
 fn put_named(sink: &mut impl Sink, heading: Heading, item: &Item<'_>, with_base: bool) {
-    let Name { id, incarnation, sequence } = item.base.name;
+    let Name { id, incarnation, sequence } = item.held();
     sink.put(id.0, ID_BITS);
     sink.put(incarnation.get(), INCARNATION_BITS);
     sink.put(sequence, SEQUENCE_BITS);
-    sink.put(u32::from(with_base), 1);
+    match &item.from {
+        Some(from) => put_step(sink, from, item),
+        None => sink.put(u32::from(with_base), 1),
+    }
     heading.put(sink, item);
     change::put(sink, item.base.payload, item.payload);
 }
 
-fn put_agreed(sink: &mut impl Sink, heading: Heading, item: &Item<'_>, skipped: u32) {
+fn put_agreed(
+    sink: &mut impl Sink,
+    (heading, has_steps): (Heading, bool),
+    item: &Item<'_>,
+    skipped: u32,
+) {
     sink.put_number(skipped, 0);
+    if has_steps {
+        sink.put(u32::from(item.from.is_some()), 1);
+    }
+    if let Some(from) = &item.from {
+        put_step(sink, from, item);
+    }
     heading.put(sink, item);
     change::put(sink, item.base.payload, item.payload);
 }

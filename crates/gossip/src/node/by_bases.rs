@@ -170,6 +170,7 @@ impl Node {
         self.outbox.window().advance(written.slots);
         self.counters.entries_sent += written.entries as u64;
         self.counters.bases_sent += written.bases as u64;
+        self.counters.steps_sent += written.steps as u64;
         let bytes = self.add_records(now, &mut buffer[body_at..room - TAG_BYTES], written.bytes);
         if self.outbox.window().is_through() || bytes == 0 {
             self.outbox.window().end();
@@ -196,7 +197,10 @@ impl Node {
             let held = Held { vector: &self.vector, members: self.membership.order() };
             let Some(step) = entries.next(&held, &mut room) else { break };
             match step {
-                Step::Entry(said) => self.take_said(received, &said, &room[..payload_bytes]),
+                Step::Entry(said) => {
+                    let said = entries.with_base(said);
+                    self.take_said(received, &said, &room[..payload_bytes]);
+                }
                 Step::Whole(entry) => self.take(received.now, received.from, &entry),
                 Step::NoBase(_) => self.counters.entries_without_base += 1,
                 Step::Disagreed(count) => self.counters.entries_disagreed += u64::from(count),
@@ -207,7 +211,7 @@ impl Node {
     }
 
     fn take_said(&mut self, received: &Received, said: &Said<'_>, payload: &[u8]) {
-        let Said { id, stamp, age_micros, base_sequence, base } = *said;
+        let Said { id, stamp, age_micros, base_sequence, base, steps: _ } = *said;
         self.take(received.now, received.from, &WireEntry { id, stamp, age_micros, payload });
         if let Some(base) = base {
             let name = Name { id, incarnation: stamp.incarnation(), sequence: base_sequence };

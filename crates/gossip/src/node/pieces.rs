@@ -153,21 +153,22 @@ impl Pieces {
         &self.slots[self.next..]
     }
 
-    /// Slots that were not sent yet, and the forms in which they go: by ascending forms, and in
+    /// Slots that were not sent yet, and the forms in which they go: by ascending groups, and in
     /// each as they were picked.
     pub(super) fn arranged(&mut self, form: impl Fn(u32) -> Form) -> (&[u32], &[Form]) {
         if self.next == 0 {
-            let mut all = [(Form::Agreed, 0, 0); MAX_ROW_ENTRIES + 1];
+            let mut all = [(0, 0, 0, Form::Whole); MAX_ROW_ENTRIES + 1];
             self.slots.truncate(all.len());
             for (at, (place, &slot)) in all.iter_mut().zip(&self.slots).enumerate() {
-                *place = (form(slot), at, slot);
+                let form = form(slot);
+                *place = (form.group(), at, slot, form);
             }
             let all = &mut all[..self.slots.len()];
-            all.sort_unstable();
+            all.sort_unstable_by_key(|&(group, at, ..)| (group, at));
             self.slots.clear();
-            self.slots.extend(all.iter().map(|&(_, _, slot)| slot));
+            self.slots.extend(all.iter().map(|&(_, _, slot, _)| slot));
             self.forms.clear();
-            self.forms.extend(all.iter().map(|&(form, ..)| form));
+            self.forms.extend(all.iter().map(|&(.., form)| form));
         }
         (&self.slots[self.next..], &self.forms[self.next..])
     }

@@ -1,10 +1,12 @@
 //! Bases in the vector: of each entry the one by which others are told what changed.
 //!
-//! Invariants: memory is taken at construction, for a payload and a stamp an entry; a base is of
+//! The base before it is kept too: who has that is told a new base as what it says otherwise.
+//!
+//! Invariants: memory is taken at construction, for two payloads and stamps an entry; a base is of
 //! the life of the entry beside it, not later than it, and of what its origin said under its stamp;
-//! in one life it is replaced by a later one alone. A slot that gets another origin loses it.
+//! in one life it is replaced by a later one alone. A slot that gets another origin loses both.
 
-use super::base_store::BaseStore;
+use super::base_store::{BaseStore, Which};
 use super::{OWN, Vector};
 use crate::base::{Base, Name};
 use crate::entry::{NodeId, Stamp};
@@ -19,13 +21,23 @@ impl Vector {
     /// The base that is held of the origin in `slot`, if it is of the life of its entry.
     #[inline]
     pub(crate) fn base(&self, slot: u32) -> Option<Base<'_>> {
+        self.base_that_is(slot, Which::Present)
+    }
+
+    /// The base that was held before that one.
+    pub(crate) fn base_before(&self, slot: u32) -> Option<Base<'_>> {
+        self.base_that_is(slot, Which::Before)
+    }
+
+    #[inline]
+    fn base_that_is(&self, slot: u32, which: Which) -> Option<Base<'_>> {
         let bases = self.bases.as_ref()?;
         let meta = self.meta.get(slot as usize).filter(|_| self.holds(slot))?;
-        let stamp = bases.stamp(slot)?;
+        let stamp = bases.stamp(slot, which)?;
         let (incarnation, sequence) = (stamp.incarnation(), stamp.sequence());
         let is_of_its_life = incarnation == meta.stamp.incarnation() && stamp <= meta.stamp;
         let name = Name { id: meta.id, incarnation, sequence };
-        is_of_its_life.then(|| Base { name, payload: bases.payload(slot) })
+        is_of_its_life.then(|| Base { name, payload: bases.payload(slot, which) })
     }
 
     /// Keeps a base of an origin, if it is of the life of the entry that is held, not later than
@@ -99,6 +111,11 @@ mod tests {
         vector.base_of(ORIGIN).map(|(base, _)| (base.name.sequence, base.payload.to_vec()))
     }
 
+    fn before(vector: &Vector) -> Option<(u32, Vec<u8>)> {
+        let base = vector.base_before(vector.slot(ORIGIN)?)?;
+        Some((base.name.sequence, base.payload.to_vec()))
+    }
+
     #[test]
     fn a_base_is_of_the_life_of_its_entry_and_never_older_than_before() {
         let mut vector = vector();
@@ -112,11 +129,12 @@ mod tests {
         assert_eq!(held(&vector), Some((9, b"base".to_vec())));
         assert!(vector.keep_base(name(3, 10), b"new"));
         assert_eq!(held(&vector), Some((10, b"new\0".to_vec())));
+        assert_eq!(before(&vector), Some((9, b"base".to_vec())), "the one before is kept too");
         // A later life has none yet; its own takes the place, whatever its sequence.
         merge(&mut vector, 2, ORIGIN, Stamp::new(life(4), 2));
-        assert_eq!(held(&vector), None);
+        assert_eq!((held(&vector), before(&vector)), (None, None));
         assert!(vector.keep_base(name(4, 1), b"next"));
-        assert_eq!(held(&vector), Some((1, b"next".to_vec())));
+        assert_eq!((held(&vector), before(&vector)), (Some((1, b"next".to_vec())), None));
         // A tombstone is of that life too.
         merge(&mut vector, 3, ORIGIN, Stamp::dead(life(4)));
         assert!(held(&vector).is_some() && !vector.keep_base(name(4, Stamp::SEQUENCE_DEAD), b"x"));
@@ -127,13 +145,14 @@ mod tests {
         let mut vector = vector();
         merge(&mut vector, 1, ORIGIN, Stamp::new(life(3), 10));
         assert!(vector.keep_base(name(3, 9), b"base"));
+        assert!(vector.keep_base(name(3, 10), b"next") && before(&vector).is_some());
         vector.remove(ORIGIN);
-        assert_eq!(held(&vector), None);
+        assert_eq!((held(&vector), before(&vector)), (None, None));
         merge(&mut vector, 2, NodeId(8), Stamp::new(life(3), 10));
         assert!(vector.base_of(NodeId(8)).is_none());
         // Neither has one that took the place of the oldest, nor one that was never given room.
         merge(&mut vector, 3, ORIGIN, Stamp::new(life(3), 10));
-        assert_eq!(held(&vector), None);
+        assert_eq!((held(&vector), before(&vector)), (None, None));
         let own = (NodeId(0), Stamp::new(life(1), 0));
         let mut without = Vector::new(2, 4, 1_000, own, Instant::EPOCH);
         merge(&mut without, 1, ORIGIN, Stamp::new(life(3), 10));

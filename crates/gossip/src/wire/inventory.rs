@@ -12,12 +12,13 @@
 //! Who answers knows from this what its receiver holds, and keeps nothing of receivers. The roll is
 //! the same only where both know the same members in that range; else the marks say nothing. A mark
 //! is 8 bits of a base's name, so another base may have it, once in 255 times: the digest of
-//! [`delta`](crate::delta) then finds it, and another salt has other marks the next time.
+//! [`delta`](crate::delta) then finds it, and another salt has other marks the next time. Bases
+//! that follow each other seldom have one, since that of the base before decides too what is sent.
 //!
 //! *Roll* of the ids in ascending order: from 0 on, for each the lower half of SplitMix64's output
-//! function of (the number before shifted left by 32) XOR id. *Mark* of a base: 1 + (the same
-//! function of (incarnation · 2^24 + sequence) XOR (salt · 2^56) XOR (the id rotated left by 40
-//! bits) modulo 255).
+//! function of (the number before shifted left by 32) XOR id. *Mark* of a base: 1 + (((the same
+//! function of (incarnation · 2^24 + sequence, without the last 7 bits) XOR (salt · 2^56) XOR (the
+//! id rotated left by 40 bits)) modulo 255) + these 7 bits) modulo 255.
 
 use tidings_primitives::chance::mix;
 
@@ -174,5 +175,16 @@ mod tests {
         let same = base(same.expect("255 marks are soon used up"));
         let apart = (2..40).filter(|&salt| same.mark(salt) != base(0).mark(salt)).count();
         assert!(apart > 35, "{apart}");
+    }
+
+    #[test]
+    fn a_base_is_not_taken_for_the_one_before() {
+        let mark = |sequence, salt| Name { sequence, ..name(NodeId(5)) }.mark(salt);
+        let in_one_block = |(one, other): (u32, u32)| one / 128 == other / 128;
+        let pairs = (0..512).flat_map(|one| (1..20).map(move |units| (one, one + units)));
+        let mut alike =
+            pairs.filter(|&pair| in_one_block(pair) && mark(pair.0, 3) == mark(pair.1, 3));
+        assert_eq!(alike.next(), None);
+        assert!((0..2_000).all(|sequence| mark(sequence, 9) > 0));
     }
 }

@@ -37,7 +37,7 @@ fn base(n: usize, life: u32, sequence: u32, payload: &[u8]) -> Base<'_> {
 
 fn item<'a>(base: Base<'a>, distance: u32, payload: &'a [u8]) -> Item<'a> {
     let stamp = Stamp::new(base.name.incarnation, base.name.sequence + distance);
-    Item { stamp, age: 10, payload, base }
+    Item { stamp, age: 10, payload, base, from: None }
 }
 
 fn body(fill: impl FnOnce(&mut Body<'_>) -> usize) -> Vec<u8> {
