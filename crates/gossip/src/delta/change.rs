@@ -6,13 +6,15 @@
 //! | bits | field |
 //! |---|---|
 //! | order 1 | words in between that do not differ |
-//! | 4 | zeros at the end of the difference, *z* |
+//! | 1 | whether it ends in as many zeros as the one before; not of the first |
+//! | 4 | zeros at the end of the difference, *z*, if those are others |
 //! | 1 | whether it is negative |
 //! | order 0 | its length without these zeros, less one |
 //! | length − 2 | its bits between the highest and the lowest, which are ones |
 //!
 //! The difference is between the words as numbers modulo 2^16, its size at most 2^15. Readings that
-//! were [settled](crate::payload::Settled) end in zeros, so that a difference has few bits besides.
+//! were [settled](crate::payload::Settled) end in zeros, so that a difference has few bits besides;
+//! and readings of one kind, as devices have them, end in as many.
 //! Payloads that are equal take one bit.
 //!
 //! Where that would take more, the number of words is one more than there are, and the payload
@@ -123,25 +125,32 @@ pub(super) fn put(sink: &mut impl Sink, base: &[u8], payload: &[u8]) {
 fn put_differences(sink: &mut impl Sink, base: &[u8], payload: &[u8]) {
     let differences = differences(base, payload);
     sink.put_number(differences.clone().count() as u32, 0);
-    let mut next = 0;
+    let (mut next, mut before) = (0, None);
     for (at, difference) in differences {
         sink.put_number(at - next, 1);
         next = at + 1;
-        put_difference(sink, difference);
+        before = Some(put_difference(sink, difference, before));
     }
 }
 
-fn put_difference(sink: &mut impl Sink, difference: i16) {
+/// Writes a difference behind one that ends in so many zeros; returns how many it ends in.
+fn put_difference(sink: &mut impl Sink, difference: i16, before: Option<u32>) -> u32 {
     let size = u32::from(difference.unsigned_abs());
     let zeros = size.trailing_zeros();
     let odd = size >> zeros;
     let length = odd.ilog2() + 1;
-    sink.put(zeros, ZEROS_BITS);
+    if before.is_some() {
+        sink.put(u32::from(before == Some(zeros)), 1);
+    }
+    if before != Some(zeros) {
+        sink.put(zeros, ZEROS_BITS);
+    }
     sink.put(u32::from(difference < 0), 1);
     sink.put_number(length - 1, 0);
     if length > 2 {
         sink.put((odd >> 1) & ((1 << (length - 2)) - 1), length - 2);
     }
+    zeros
 }
 
 /// A change in a received body, as far as it was read.
@@ -199,17 +208,25 @@ impl<'a> Change<'a> {
             }
             return Some(());
         }
+        let mut before = None;
         for _ in 0..self.words {
             let at = next.checked_add(bits.number(1)?).filter(|&at| at < words)?;
             next = at + 1;
-            take(at as usize, Told::Difference(read_difference(bits)?));
+            let (difference, zeros) = read_difference(bits, before)?;
+            before = Some(zeros);
+            take(at as usize, Told::Difference(difference));
         }
         Some(())
     }
 }
 
-fn read_difference(bits: &mut BitReader<'_>) -> Option<i16> {
-    let zeros = bits.take(ZEROS_BITS)?;
+/// Reads a difference behind one that ends in so many zeros, and how many it ends in.
+fn read_difference(bits: &mut BitReader<'_>, before: Option<u32>) -> Option<(i16, u32)> {
+    let zeros = match before {
+        Some(zeros) if bits.take(1)? == 1 => zeros,
+        // What is alike has one code, the short one.
+        _ => bits.take(ZEROS_BITS).filter(|&zeros| before != Some(zeros))?,
+    };
     let negative = bits.take(1)? == 1;
     let length = bits.number(0)?.checked_add(1).filter(|length| length + zeros <= 16)?;
     let odd = match length {
@@ -217,7 +234,8 @@ fn read_difference(bits: &mut BitReader<'_>) -> Option<i16> {
         _ => (1 << (length - 1)) | (bits.take(length - 2)? << 1) | 1,
     };
     let size = i32::try_from(odd << zeros).ok()?;
-    i16::try_from(if negative { -size } else { size }).ok()
+    let difference = i16::try_from(if negative { -size } else { size }).ok()?;
+    Some((difference, zeros))
 }
 
 #[cfg(test)]
@@ -254,8 +272,35 @@ mod tests {
         base[26..28].copy_from_slice(&(17u16 << 11).to_le_bytes());
         now[26..28].copy_from_slice(&(19u16 << 10).to_le_bytes());
         now[10] = 1;
-        assert_eq!(bits(&base, &now), 3 + (4 + 6) + (6 + 12));
+        assert_eq!(bits(&base, &now), 3 + (4 + 6) + (6 + 1 + 12));
         assert_eq!(applied(&base, &now), Some(now.to_vec()));
+    }
+
+    #[test]
+    fn readings_of_one_kind_say_their_zeros_once() {
+        let (base, mut now) = ([0u8; 64], [0u8; 64]);
+        for device in 0..8 {
+            now[8 * device] = 16;
+        }
+        let (count, places) = (7, 2 + 7 * 4);
+        assert_eq!(bits(&base, &now), count + places + (4 + 2) + 7 * (1 + 2));
+        assert_eq!(applied(&base, &now), Some(now.to_vec()));
+    }
+
+    #[test]
+    fn zeros_that_are_said_again_are_refused() {
+        let mut bytes = [0; 4];
+        let mut bits = BitWriter::new(&mut bytes);
+        bits.put_number(2, 0);
+        for same_bits in [0, 1] {
+            bits.put_number(0, 1);
+            bits.put(0, same_bits);
+            bits.put(4, ZEROS_BITS);
+            bits.put(0, 1);
+            bits.put_number(0, 0);
+        }
+        bits.finish();
+        assert!(Change::read(&mut BitReader::new(&bytes), 8).is_none());
     }
 
     #[test]
