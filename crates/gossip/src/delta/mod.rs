@@ -59,10 +59,10 @@
 //! What is read is what its origin said under that stamp, or nothing: an entry whose base is not
 //! held is passed over and reported ([`Step`]), never guessed; a step is taken from the base that
 //! it is named by alone, or not needed where the later one is held. So loss, doubling and
-//! reordering cost freshness only. A body is complete in itself but for bases, which are named. Nothing is
-//! believed before it is bounded: at most 255 entries and 1,024 places in a group, distances by the
-//! sequences there are, changes by the payload; a body that is malformed anywhere is not used at
-//! all. Nothing allocates.
+//! reordering cost freshness only. A body is complete in itself but for bases, which are named.
+//! Nothing is believed before it is bounded: at most 255 entries and 1,024 places in a group,
+//! distances by the sequences there are, changes by the payload; a body that is malformed anywhere
+//! is not used at all. Nothing allocates.
 
 mod bases;
 mod bits;

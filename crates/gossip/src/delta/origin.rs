@@ -3,13 +3,13 @@
 //! A base has a price, since each other node has to receive it once; an old base is dear too, since
 //! each entry then has to say all that changed since. That is the question whether to rent or to
 //! buy, and the answer is the usual one: rent until the rent that a purchase would have saved is
-//! its price (Karlin, Manasse, Rudolph and Sleator, Algorithmica 3, 1988). The price is what the new
-//! base says otherwise than the present one, since who holds that is told it by a step. What it
+//! its price (Karlin, Manasse, Rudolph and Sleator, Algorithmica 3, 1988). The price is what the
+//! new base says otherwise than the present one, since who holds that is told it by a step. What it
 //! would have saved is measured, not guessed: beside its base an origin keeps a *candidate*, the
 //! entry that a receiver got before, and counts how much shorter changes by that one would be.
 //! Readings that change all the time differ from both, so they are no reason for a base. Rent is
-//! due when an entry is sent: where a receiver gets one every so many units (*pace*), a purchase has to
-//! save so many times as much, and a candidate is so many units old.
+//! due when an entry is sent: where a receiver gets one every so many units (*pace*), a purchase
+//! has to save so many times as much, and a candidate is so many units old.
 //!
 //! A receiver that missed two bases has to be told the third whole. So they are two paces apart at
 //! least: one that gets an entry in each has every base or the one before.

@@ -4,8 +4,8 @@
 //! where the receiver holds the base before; with its base where it holds neither; and whole where
 //! that is no longer. An own entry that is pushed goes by its base, and by a step to it, or with
 //! it, while that is young, so that a receiver that missed it gets it again; every 16 pushes or
-//! more it takes the base along, so that one that asks for nothing has it in the end. What is all new is
-//! pushed whole then: its base saves little.
+//! more it takes the base along, so that one that asks for nothing has it in the end. What is all
+//! new is pushed whole then: its base saves little.
 //!
 //! Invariants: each form fits into a datagram that holds a whole entry; what is written is of the
 //! base that the vector holds when it is written, which the name or the digest says.
