@@ -198,7 +198,7 @@ class _Weighed:
         )
         alone_exponents, alone_weights = free.rows(*free.straight(problem))
         self.alone = Rows.beside_constant(np.concatenate([chosen.exponents, alone_exponents]))
-        single = np.append(chosen.weights, alone_weights) * _ALONE_SHARE
+        single = np.concatenate([chosen.weights, alone_weights]) * _ALONE_SHARE
         single[: len(chosen.terms)][~_among(grows, len(chosen.terms))] /= _ALONE_SHARE
         beside = 1 - _ALONE_SHARE
         weights = [
@@ -265,10 +265,12 @@ class _Weighed:
         """Return every node of every row that has any weight."""
         mixed, alone, prior = self.mixed_integral, self.alone_integral, self._evidence[1]
         count, known = len(mixed.log_evidence), len(self.log_prior)
-        row = np.append(mixed.row, count + alone.row)
-        logs = np.append(mixed.log_weights, alone.log_weights) + prior[row]
-        nodes, levels = np.append(mixed.nodes, alone.nodes), np.append(mixed.levels, alone.levels)
-        squares = np.append(mixed.squares, alone.squares)
+        row = np.concatenate([mixed.row, count + alone.row])
+        logs = np.concatenate([mixed.log_weights, alone.log_weights]) + prior[row]
+        nodes, levels, squares = (
+            np.concatenate([getattr(mixed, part), getattr(alone, part)])
+            for part in ("nodes", "levels", "squares")
+        )
         coefficients = None
         if self.forms:
             form, coefficients, share = self.forms.points()
@@ -312,8 +314,8 @@ def _searched(
     rows = Rows(
         np.concatenate([starts, chosen.lead_exponents]),
         np.concatenate([np.zeros((count, 3)), chosen.lower_exponents]),
-        np.append(np.full(count, -np.inf), np.zeros(pair_count)),
-        np.append(np.zeros(count), np.full(pair_count, -np.inf)),
+        np.concatenate([np.full(count, -np.inf), np.zeros(pair_count)]),
+        np.concatenate([np.zeros(count), np.full(pair_count, -np.inf)]),
     )
     is_free = np.arange(count + pair_count) < count
     slope = np.log(problem.sizes / problem.middle)[None, :]

@@ -114,7 +114,7 @@ class Relative:
         self.along: Floats | None = None
         if self.points.min() > 1.0:
             logs = np.log(self.points)
-            along = np.stack([logs, np.log(logs), self.points * math.log(2.0)])
+            along = np.array([logs, np.log(logs), self.points * math.log(2.0)])
             self.along = along[:, :-1] - along[:, -1:]
 
     def logs(self, exponents: Floats) -> Floats:
@@ -232,11 +232,11 @@ class Problem:
         rest = np.flatnonzero(~is_likely)
         return Integral(
             log_evidence,
-            np.append(rest, np.repeat(likely, nodes.shape[1])),
-            np.append(peak.at[rest], nodes),
-            np.append(height[rest], log_weights),
-            np.append(peak.squares[rest], squares),
-            np.append(peak.levels[rest], levels),
+            np.concatenate([rest, np.repeat(likely, nodes.shape[1])]),
+            np.concatenate([peak.at[rest], nodes.ravel()]),
+            np.concatenate([height[rest], log_weights.ravel()]),
+            np.concatenate([peak.squares[rest], squares.ravel()]),
+            np.concatenate([peak.levels[rest], levels.ravel()]),
         )
 
     def _at(self, beside: Floats, factor: Floats, nodes: Floats) -> tuple[Floats, ...]:
@@ -272,7 +272,7 @@ class Problem:
         slope = self.centred(grown / total)
         power = (slope * slope) @ self.weights + 1e-300
         step = _within((slope * distance) @ self.weights / power, -1.5, 1.5)
-        return np.stack([at, step, squares, levels, power])
+        return np.array([at, step, squares, levels, power])
 
     def _moving(self, state: Floats, low: Floats, high: Floats) -> NDArray[np.intp]:
         """Return the rows whose next step is long beside the peak, if they are likely after it.
@@ -425,7 +425,7 @@ def _damped(normal: Floats, damping: Floats) -> Floats:
     a = a * (1 + damping) + 1e-14
     d = d * (1 + damping) + 1e-14
     determinant = np.maximum(a * d - b * b, 1e-30)
-    solved = np.stack([d * first - b * second, a * second - b * first]) / determinant
+    solved = np.array([d * first - b * second, a * second - b * first]) / determinant
     return _within(solved, -2.0, 2.0)
 
 

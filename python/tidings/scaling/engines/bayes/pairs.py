@@ -96,6 +96,6 @@ def _coefficients(vectors: Floats, target: Floats, leads: Places, lowers: Places
     units = vectors / norms[:, None]
     cosines = (units @ units.T)[leads, lowers]
     heights = units @ target
-    own = np.stack([heights[leads] / norms[leads], heights[lowers] / norms[lowers]])
-    other = np.stack([heights[lowers] / norms[leads], heights[leads] / norms[lowers]])
+    own = np.array([heights[leads] / norms[leads], heights[lowers] / norms[lowers]])
+    other = np.array([heights[lowers] / norms[leads], heights[leads] / norms[lowers]])
     return np.asarray((own - cosines * other) / np.maximum(1 - cosines * cosines, _TINY))
