@@ -301,6 +301,7 @@ DRAWN = (
     Drawn("held-out.csv", HELD_OUT, tables=held_out),
     Drawn("ranks.csv", RANKS, tables=of_ranks),
     Drawn("many.csv", RANKS, tables=many),
+    Drawn("knowing.csv", RANKS, tables=knowing),
     Drawn("iterations.csv", Iterated._fields, figure=by_iteration, tables=iterations_of_ranks),
 )
 
