@@ -1,9 +1,11 @@
 """Runs iterations of a phase on simulated networks: what remembering and balancing are worth.
 
     studies/stealing/run iterations
+    studies/stealing/run contraction
 
-The ranks and tasks of `ranks.py` on its torus, ITERATIONS times: what a task takes differs in each
-by up to CHANGE_PERCENT of itself. What balancing takes counts as part of an iteration.
+The ranks and tasks of `ranks.py` on its torus, or with --contraction a tensor contraction there,
+ITERATIONS times: what a task takes differs in each by up to CHANGE_PERCENT of itself. What
+balancing takes counts as part of an iteration.
 
 Exit status: 0 done, 1 a run failed or lost tasks, 2 wrong arguments.
 """
@@ -18,6 +20,8 @@ import ranks
 
 ITERATIONS = 5
 CHANGE_PERCENT = 10
+CONTRACTION, PRODUCTS = "tce:12,6", 16_120
+"""Eleven minutes of a processor, in so many products of blocks."""
 WAYS = {
     "random": ("random", ""),
     "lifelines": ("lifelines", ""),
@@ -57,10 +61,12 @@ def cases(all_ranks: list[int]) -> Iterator[tuple[int, str]]:
             yield count, way
 
 
-def words(count: int, way: str) -> list[str]:
+def words(count: int, way: str, application: str = "") -> list[str]:
     """Return the program's arguments."""
     victims, beginning = WAYS[way]
-    said = ranks.words(ranks.Case("torus", count, ranks.PROGRESS_US, victims))
+    unit_ms = ranks.usual_unit_ms(victims, count)
+    case = ranks.Case("torus", count, ranks.PROGRESS_US, victims, unit_ms)
+    said = ranks.words(case, application)
     said += ["--iterations", str(ITERATIONS), "--change", str(CHANGE_PERCENT)]
     return said + ([beginning] if beginning else [])
 
@@ -96,6 +102,16 @@ def measured(program: ranks.Program, platforms: Path, case: tuple[int, str]) -> 
     return [row(way, line) for line in ranks.phases(program, where, words(count, way))]
 
 
+def contracted(program: ranks.Program, platforms: Path, case: tuple[int, str]) -> list[Row]:
+    """Run a case of the contraction; return its rows."""
+    count, way = case
+    where, said = ranks.machine(platforms, "torus", count), words(count, way, CONTRACTION)
+    return [row(way, line) for line in ranks.phases(program, where, said, PRODUCTS)]
+
+
 if __name__ == "__main__":
-    arguments = ranks.parser(__doc__).parse_args()
-    ranks.make(arguments, Row._fields, cases(arguments.ranks), measured)
+    line = ranks.parser(__doc__)
+    line.add_argument("--contraction", action="store_true", help="instead of uneven tasks")
+    arguments = line.parse_args()
+    measure = contracted if arguments.contraction else measured
+    ranks.make(arguments, Row._fields, cases(arguments.ranks), measure)

@@ -90,13 +90,19 @@ class Case(NamedTuple):
     """The unit of the gossip; 0 where there is none."""
 
 
+def usual_unit_ms(victims: str, ranks: int) -> int:
+    """Return the unit of the gossip among so many ranks; 0 where there is none."""
+    if victims != "known":
+        return 0
+    return UNIT_MS if ranks <= MANY else UNIT_OF_MANY_MS
+
+
 def cases(all_ranks: list[int]) -> Iterator[Case]:
     """Yield what is run for so many ranks."""
     for ranks in all_ranks:
-        often = UNIT_MS if ranks <= MANY else UNIT_OF_MANY_MS
         for network in NETWORKS:
             for victims in VICTIMS:
-                unit_ms = often if victims == "known" else 0
+                unit_ms = usual_unit_ms(victims, ranks)
                 if victims != "known" or network == "torus" or ranks <= MANY:
                     yield Case(network, ranks, PROGRESS_US, victims, unit_ms)
                 if network == "torus" and ranks <= MOST_BETWEEN:
@@ -159,9 +165,9 @@ class Program:
         return done.stdout
 
 
-def words(case: Case) -> list[str]:
-    """Return the program's said."""
-    said = [f"uneven:{TASKS * case.ranks}", "--model", "--task-ns", "1000"]
+def words(case: Case, application: str = "") -> list[str]:
+    """Return the program's arguments, for `uneven` of so many ranks or another application."""
+    said = [application or f"uneven:{TASKS * case.ranks}", "--model", "--task-ns", "1000"]
     said += ["--selection", case.victims]
     if case.progress_us:
         said += ["--progress-us", str(case.progress_us)]
@@ -170,10 +176,15 @@ def words(case: Case) -> list[str]:
     return said
 
 
-def phases(program: Program, where: Machine, said: list[str]) -> list[dict[str, Any]]:
-    """Run phases; raises ValueError if one fails or a task did not run once."""
+def phases(
+    program: Program, where: Machine, said: list[str], tasks: int = 0
+) -> list[dict[str, Any]]:
+    """Run phases; raises ValueError if one fails or a task did not run once.
+
+    There are so many tasks, or those of `uneven`.
+    """
     lines = [json.loads(line) for line in program.run(where, said).splitlines()]
-    tasks = TASKS * where.ranks
+    tasks = tasks or TASKS * where.ranks
     for line in lines:
         if line["tasks"] != tasks:
             raise ValueError(f"{' '.join(said)}: {line['tasks']} of {tasks} tasks ran")
