@@ -242,7 +242,7 @@ class Measured:
             self.sizes,
             self.repetitions,
             judge,
-            lambda evaluation: evaluation.outcome is Outcome.UNDECIDED,
+            lambda evaluation: evaluation.outcome in (Outcome.UNDECIDED, Outcome.MISFIT),
         )
         self.remarks = timer.remarks(", ".join(self.parameters))
         return evaluation

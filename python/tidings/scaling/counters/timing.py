@@ -57,7 +57,7 @@ _MOST_ARGUMENTS = 256
 _SETUP_S = 0.05
 _WAITED = 0.2
 _LOAD = 1.5
-_MOST_ROUNDS = 4
+_MOST_ROUNDS = 8
 """Times as many rounds as were asked for may be made."""
 _ROUNDS_S = 10.0
 """When so many seconds have passed no more than that are made."""
