@@ -5,7 +5,7 @@
 //! - nothing panics, and the node's datagrams stay within their limits;
 //! - each datagram is counted once: as dropped for one reason, or as accepted;
 //! - no entry that is held loses its stamp to an older one (Invariant 2 of ARCHITECTURE.md);
-//! - the node's own entry is its own: alive, with the payload it published.
+//! - the node's own entry is its own: alive, with a payload that it published.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -33,7 +33,10 @@ const CALENDAR: u8 = 0x40;
 /// Both: the node signs its entries, and takes no others.
 const SIGNED: u8 = COLONIES | CALENDAR;
 const NAMES: [&str; 8] = ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7"];
-const OWN_PAYLOAD: [u8; PAYLOAD_BYTES as usize] = *b"own news";
+/// What the node says, but for the last byte, which counts its news.
+const OWN_PAYLOAD: [u8; PAYLOAD_BYTES as usize] = *b"own new0";
+/// Bit of an operation by which time passes: the node has news first.
+const NEWS: u8 = 0x40;
 /// The node's room is less than the names of the cluster.
 const MAX_NODES: u32 = 12;
 /// Its room for other colonies.
@@ -100,6 +103,8 @@ struct World {
     stamps: BTreeMap<String, (u32, Option<u32>)>,
     /// A datagram to send again.
     kept: Vec<u8>,
+    /// What the node published last.
+    payload: [u8; PAYLOAD_BYTES as usize],
     /// Whether the vector is smaller than the cluster may be.
     bounded: bool,
     /// Whether the node knows other colonies.
@@ -131,7 +136,8 @@ impl World {
         }
         let (stamps, kept) = (BTreeMap::new(), Vec::new());
         let bounded = bounded && !colonies;
-        Self { node, peer, now, sealed: 0, stamps, kept, bounded, colonies, version: 1 }
+        let (payload, version, sealed) = (OWN_PAYLOAD, 1, 0);
+        Self { node, peer, now, sealed, stamps, kept, payload, bounded, colonies, version }
     }
 
     fn step(&mut self, input: &mut Input<'_>) {
@@ -142,7 +148,12 @@ impl World {
             _ => 3,
         };
         match choice % 8 {
-            0 => self.elapse(Duration::from_millis(u64::from(input.word()))),
+            0 => {
+                if choice & NEWS != 0 {
+                    self.publish_news();
+                }
+                self.elapse(Duration::from_millis(u64::from(input.word())));
+            }
             1 => self.deliver(input),
             2 => self.converse(input.word(), input.byte()),
             3 => {
@@ -167,6 +178,13 @@ impl World {
         if choice & UNATTENDED == 0 {
             self.drain();
         }
+    }
+
+    /// The node says something else from its next round on.
+    fn publish_news(&mut self) {
+        let [.., count] = &mut self.payload;
+        *count = count.wrapping_add(1);
+        self.node.publish(&self.payload).expect("it has the size of a payload");
     }
 
     /// Time passes for both.
@@ -322,7 +340,8 @@ impl World {
     fn check(&mut self) {
         let own = self.node.entry(NAMES[0], self.now).expect("a node knows itself");
         assert!(own.age.is_some() && own.state == EntryState::Alive, "a node has its own entry");
-        let published = own.sequence == Some(0) || own.payload.starts_with(&OWN_PAYLOAD);
+        let (_, said) = OWN_PAYLOAD.split_last().expect("it has eight bytes");
+        let published = own.sequence == Some(0) || own.payload.starts_with(said);
         assert!(published, "a node says of itself what it published, not {:?}", own.payload);
         let before = std::mem::take(&mut self.stamps);
         let mut members = 0;
