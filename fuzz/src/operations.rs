@@ -402,20 +402,23 @@ fn is_bounded(mode: u8) -> bool {
 }
 
 /// Bit 0 of `mode`: joined by seeds instead of a roster. Bit 1: a window of one entry. Bit 2: room
-/// for four entries, or version 3. Bit 7: in a colony of its own. The others choose the strategy
-/// and the version that is written.
+/// for four entries, or version 3, with long payloads where version 2 is chosen too. Bit 7: in a
+/// colony of its own. The others choose the strategy and the version that is written.
 fn node_of(index: usize, mode: u8, now: Instant) -> Node {
     let mut config = Config::default();
     config.cluster = String::from(CLUSTER);
     config.window = if mode & 2 == 0 { Window::Percent(50.0) } else { Window::Entries(1) };
     config.strategy = Strategy::ALL[usize::from(mode >> 3) % Strategy::ALL.len()];
-    config.wire_version = 1 + (mode >> 3) / Strategy::ALL.len() as u8 % 2;
+    let is_later = (mode >> 3) / Strategy::ALL.len() as u8 % 2 == 1;
+    config.wire_version = if is_later { 2 } else { 1 };
     if is_bounded(mode) {
         config.capacity = Capacity::Bounded(4);
     } else if mode & BOUNDED != 0 {
         config.wire_version = 3;
     }
-    config.payload_bytes = PAYLOAD_BYTES;
+    // By a step an entry takes fewer bits than a whole one only if that is long.
+    let has_steps = config.wire_version == 3 && is_later;
+    config.payload_bytes = if has_steps { 2 * PAYLOAD_BYTES } else { PAYLOAD_BYTES };
     if mode & SIGNED == SIGNED {
         config.payload_bytes += SIGNED_BYTES;
         config.payload_bytes_most = config.payload_bytes;
