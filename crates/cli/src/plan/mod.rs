@@ -37,7 +37,7 @@ pub struct Options {
     /// Bytes of payload in an entry, as the agent's payload_bytes; 12 more are added
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(0..=1024))]
     entry: u16,
-    /// Bytes of an entry as a change, where nodes write version 3: 10 with the usual readings
+    /// Bytes of an entry as a change, where nodes write version 3: 7 with the usual readings
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1..=1036))]
     change: Option<u16>,
     /// The average age that entries must keep, such as 3s
