@@ -260,6 +260,11 @@ def iterations_of_ranks(table: Table) -> dict[str, str]:
     return {"iterations": markdown([*heads, "searching", "waiting"], lines)}
 
 
+def contraction(table: Table) -> dict[str, str]:
+    """Return the page's table of iterations of a contraction, as those of the other program."""
+    return {"contraction": iterations_of_ranks(table)["iterations"]}
+
+
 def by_iteration(table: Table) -> Figure:
     """Draw idle time and steals of the largest number of ranks against the iteration."""
     drawn = style.blank(8.0, 3.0)
@@ -303,6 +308,7 @@ DRAWN = (
     Drawn("many.csv", RANKS, tables=many),
     Drawn("knowing.csv", RANKS, tables=knowing),
     Drawn("iterations.csv", Iterated._fields, figure=by_iteration, tables=iterations_of_ranks),
+    Drawn("contraction.csv", Iterated._fields, tables=contraction),
 )
 
 if __name__ == "__main__":
