@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import sys
+from functools import partial
 
 from drawing import style
 from drawing.csv_table import Table
@@ -161,15 +162,15 @@ def figure(table: Table) -> Figure:
     return drawn
 
 
-def of_ranks(table: Table) -> dict[str, str]:
-    """Return the page's table of ranks with real messages."""
+def of_ranks(table: Table, name: str = "ranks") -> dict[str, str]:
+    """Return a table of the page of ranks with real messages."""
     lines = []
     keys = ("network", "ranks", "progress_us", "victims")
     for network, ranks, progress_us, policy in table.distinct(*keys):
         own = table.where(network=network, ranks=ranks, progress_us=progress_us, victims=policy)
         answers = f"each {int(progress_us) // 1000} ms" if int(progress_us) else "when it ends"
         lines.append([network, f"{int(ranks):,}", answers, policy, *counts(own)])
-    return {"ranks": markdown(["network", "ranks", "a task answers", *HEADS], lines)}
+    return {name: markdown(["network", "ranks", "a task answers", *HEADS], lines)}
 
 
 def held_out(table: Table) -> dict[str, str]:
@@ -243,8 +244,8 @@ def by_workers(table: Table) -> Figure:
     return drawn
 
 
-def iterations_of_ranks(table: Table) -> dict[str, str]:
-    """Return the page's table of iterations with real messages: the first and the last."""
+def iterations_of_ranks(table: Table, name: str = "iterations") -> dict[str, str]:
+    """Return a table of the page of iterations with real messages: the first and the last."""
     lines = []
     for (ranks,) in table.distinct("ranks"):
         for way in WAYS:
@@ -257,12 +258,7 @@ def iterations_of_ranks(table: Table) -> dict[str, str]:
                     cells.append(f"{100 * middle(row, kind) / available:.3f} %")
                 lines.append([f"{int(ranks):,}", way, iteration, *cells])
     heads = ["ranks", "way", "iteration", *HEADS[1:], "by the balancer", "MB"]
-    return {"iterations": markdown([*heads, "searching", "waiting"], lines)}
-
-
-def contraction(table: Table) -> dict[str, str]:
-    """Return the page's table of iterations of a contraction, as those of the other program."""
-    return {"contraction": iterations_of_ranks(table)["iterations"]}
+    return {name: markdown([*heads, "searching", "waiting"], lines)}
 
 
 def by_iteration(table: Table) -> Figure:
@@ -290,25 +286,19 @@ def by_iteration(table: Table) -> Figure:
     return drawn
 
 
-def many(table: Table) -> dict[str, str]:
-    """Return the page's table of thousands of ranks with real messages."""
-    return {"many": of_ranks(table)["ranks"]}
-
-
-def knowing(table: Table) -> dict[str, str]:
-    """Return the page's table of as many that know, at their usual unit."""
-    return {"knowing": of_ranks(table)["ranks"]}
-
-
 DRAWN = (
     Drawn("stealing.csv", COLUMNS, figure=figure, tables=tables),
     Drawn("breadth.csv", COLUMNS, figure=by_workers, tables=broad),
     Drawn("held-out.csv", HELD_OUT, tables=held_out),
     Drawn("ranks.csv", RANKS, tables=of_ranks),
-    Drawn("many.csv", RANKS, tables=many),
-    Drawn("knowing.csv", RANKS, tables=knowing),
+    Drawn("many.csv", RANKS, tables=partial(of_ranks, name="many")),
+    Drawn("knowing.csv", RANKS, tables=partial(of_ranks, name="knowing")),
     Drawn("iterations.csv", Iterated._fields, figure=by_iteration, tables=iterations_of_ranks),
-    Drawn("contraction.csv", Iterated._fields, tables=contraction),
+    Drawn(
+        "contraction.csv",
+        Iterated._fields,
+        tables=partial(iterations_of_ranks, name="contraction"),
+    ),
 )
 
 if __name__ == "__main__":

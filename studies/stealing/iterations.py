@@ -13,6 +13,7 @@ Exit status: 0 done, 1 a run failed or lost tasks, 2 wrong arguments.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -95,23 +96,23 @@ def row(way: str, line: dict[str, Any]) -> Row:
     )
 
 
-def measured(program: ranks.Program, platforms: Path, case: tuple[int, str]) -> list[Row]:
-    """Run a case; return its rows."""
+def measured(
+    program: ranks.Program,
+    platforms: Path,
+    case: tuple[int, str],
+    application: str = "",
+    tasks: int = 0,
+) -> list[Row]:
+    """Run a case of `uneven`, or of another application of so many tasks; return its rows."""
     count, way = case
-    where = ranks.machine(platforms, "torus", count)
-    return [row(way, line) for line in ranks.phases(program, where, words(count, way))]
-
-
-def contracted(program: ranks.Program, platforms: Path, case: tuple[int, str]) -> list[Row]:
-    """Run a case of the contraction; return its rows."""
-    count, way = case
-    where, said = ranks.machine(platforms, "torus", count), words(count, way, CONTRACTION)
-    return [row(way, line) for line in ranks.phases(program, where, said, PRODUCTS)]
+    where, said = ranks.machine(platforms, "torus", count), words(count, way, application)
+    return [row(way, line) for line in ranks.phases(program, where, said, tasks)]
 
 
 if __name__ == "__main__":
     line = ranks.parser(__doc__)
     line.add_argument("--contraction", action="store_true", help="instead of uneven tasks")
     arguments = line.parse_args()
+    contracted = partial(measured, application=CONTRACTION, tasks=PRODUCTS)
     measure = contracted if arguments.contraction else measured
     ranks.make(arguments, Row._fields, cases(arguments.ranks), measure)
