@@ -35,7 +35,6 @@ from tidings.scaling.limits import Limits
 from tidings.scaling.measurement import Measurement, Row
 
 ROUNDS = 5
-OPEN = (verdict.Outcome.UNDECIDED, verdict.Outcome.MISFIT)
 Function = Callable[[Any], Any]
 
 
@@ -82,7 +81,7 @@ def outcome(name: str) -> str:
         return verdict.evaluate([model], [Limits.around(term)])[0].outcome
 
     timer = Timing(function, setup, per)
-    return in_rounds(timer, sizes, ROUNDS, judge, lambda told: told in OPEN).value
+    return in_rounds(timer, sizes, ROUNDS, judge, lambda told: told.is_open).value
 
 
 def spin() -> None:

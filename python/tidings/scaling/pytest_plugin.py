@@ -232,8 +232,6 @@ class Measured:
     def _judged(self, metric: str, judge: Callable[[list[Value]], Evaluation]) -> Evaluation:
         """Measure all sizes, one repetition after the other; times until there is a verdict."""
         __tracebackhide__ = True
-        from tidings.scaling.verdict import Outcome
-
         if metric not in timing.METRICS:
             return judge(self._values(metric))
         timer = timing.Timing(self.function, self.setup, self.per, metric)
@@ -242,7 +240,7 @@ class Measured:
             self.sizes,
             self.repetitions,
             judge,
-            lambda evaluation: evaluation.outcome in (Outcome.UNDECIDED, Outcome.MISFIT),
+            lambda evaluation: evaluation.outcome.is_open,
         )
         self.remarks = timer.remarks(", ".join(self.parameters))
         return evaluation

@@ -77,6 +77,11 @@ class Outcome(Enum):
     UNDECIDED = "undecided"
     MISFIT = "misfit"
 
+    @property
+    def is_open(self) -> bool:
+        """Whether more measurements may tell what these do not."""
+        return self in (Outcome.UNDECIDED, Outcome.MISFIT)
+
 
 def calibration(sizes: int) -> float:
     """Return P(holds) that has a rate of false alarms, over that rate, for a number of sizes.
