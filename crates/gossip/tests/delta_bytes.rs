@@ -41,6 +41,25 @@ fn golden(name: &str, body: &[u8]) {
     assert_eq!(std::fs::read_to_string(&file).expect("the golden file is there"), hex, "{name}");
 }
 
+/// The body of two entries by bases that are agreed on, the second with one passed over.
+fn agreed(items: [(Item<'_>, u32); 2]) -> Vec<u8> {
+    let mut buffer = [0; 100];
+    let format = Format { schema: 1, payload_bytes: 4 };
+    let mut body = Body::begin(&mut buffer, format, Marks::ANSWER).expect("there is room");
+    assert_eq!(body.agreed(NodeId(10), items.into_iter()), 2);
+    let bytes = body.finish();
+    buffer[..bytes].to_vec()
+}
+
+/// The digest of the bases that receivers hold of both.
+fn digest_of_both() -> [u8; 8] {
+    let mut names = b"tidings bases 1 ".to_vec();
+    for (id, life, sequence) in [(10, 5, 100), (30, 6, 7)] {
+        names.extend([id, 0, 0, 0, life, 0, 0, sequence, 0, 0]);
+    }
+    *Sha256::digest(&names).first_chunk().expect("it is longer")
+}
+
 /// Two of three bases: the second is passed over.
 #[test]
 fn agreed_entries_are_the_bytes_that_the_page_states() {
@@ -66,25 +85,17 @@ fn agreed_entries_are_the_bytes_that_the_page_states() {
             1,
         ),
     ];
-    let mut buffer = [0; 100];
-    let format = Format { schema: 1, payload_bytes: 4 };
-    let mut body = Body::begin(&mut buffer, format, Marks::ANSWER).expect("there is room");
-    assert_eq!(body.agreed(NodeId(10), items.into_iter()), 2);
-    let bytes = body.finish();
-    let mut names = b"tidings bases 1 ".to_vec();
-    for (id, life, sequence) in [(10, 5, 100), (30, 6, 7)] {
-        names.extend([id, 0, 0, 0, life, 0, 0, sequence, 0, 0]);
-    }
     let entries = packed("0 100 00 0  100 0 1010 100 01 0000 0 100  0000");
     let expected = [
         &[1, 4, 4, 0, 2, 0][..],
         &[1, 18, 0, 2, 0, 5, 0, 0x01, 10, 0, 0, 0],
-        &Sha256::digest(&names)[..8],
+        &digest_of_both(),
         &[2, 0],
         &entries,
     ];
-    assert_eq!(buffer[..bytes], expected.concat());
-    golden("agreed", &buffer[..bytes]);
+    let written = agreed(items);
+    assert_eq!(written, expected.concat());
+    golden("agreed", &written);
 }
 
 /// One with its base, one without.
@@ -138,26 +149,18 @@ fn agreed_steps_are_the_bytes_that_the_page_states() {
         (Item { stamp: stamp(5, 103), age: 5, payload: &[1; 4], base: first, from: None }, 0),
         (Item { stamp: stamp(6, 12), age: 9, payload: &[0, 0, 4, 0], base: second, from }, 1),
     ];
-    let mut buffer = [0; 100];
-    let format = Format { schema: 1, payload_bytes: 4 };
-    let mut body = Body::begin(&mut buffer, format, Marks::ANSWER).expect("there is room");
-    assert_eq!(body.agreed(NodeId(10), items.into_iter()), 2);
-    let bytes = body.finish();
-    let mut names = b"tidings bases 1 ".to_vec();
-    for (id, life, sequence) in [(10, 5, 100), (30, 6, 7)] {
-        names.extend([id, 0, 0, 0, life, 0, 0, sequence, 0, 0]);
-    }
     let step = "1 0 1000 100 01 0000 0 100";
     let entries = packed(&format!("0 0 0 00 0  100 {step} 0 1010 0  000000"));
     let expected = [
         &[1, 4, 4, 0, 2, 0][..],
         &[4, 19, 0, 2, 0, 5, 0, 0x01, 10, 0, 0, 0],
-        &Sha256::digest(&names)[..8],
+        &digest_of_both(),
         &[3, 0],
         &entries,
     ];
-    assert_eq!(buffer[..bytes], expected.concat());
-    golden("agreed-steps", &buffer[..bytes]);
+    let written = agreed(items);
+    assert_eq!(written, expected.concat());
+    golden("agreed-steps", &written);
 }
 
 /// The body of one entry by a step from a base that is named: to sequence 9 from 7.
