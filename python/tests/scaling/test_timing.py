@@ -223,7 +223,7 @@ def test_what_is_open_is_timed_again(clock: Clock, opens: int, rounds: int) -> N
 
 
 def test_what_takes_long_is_not_timed_again(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    judged = []
+    judged: list[list[tuple[int, int, float]]] = []
 
     def call(_size: int) -> None:
         clock.now += 1.0
