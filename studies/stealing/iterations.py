@@ -1,6 +1,7 @@
 """Runs iterations of a phase on simulated networks: what remembering and balancing are worth.
 
     studies/stealing/run iterations
+    studies/stealing/run many-iterations
     studies/stealing/run contraction
 
 The ranks and tasks of `ranks.py` on its torus, or with --contraction a tensor contraction there,
