@@ -35,8 +35,8 @@
  * Call all functions in the thread that calls MPI (MPI_THREAD_FUNNELED). No global state, no
  * signal handlers. Messages go over a duplicate of the communicator.
  *
- * Compile tidings_recover_mpi.c and, of mpi/steal, enter.c, mail.c, bell.c and deaths.c with the
- * program and its mpicc, and link libtidings_recovery_c.a, -lpthread, -ldl and -lm.
+ * Compile tidings_recover_mpi.c and, of mpi/steal, enter.c, mail.c, coming.c, bell.c and deaths.c
+ * with the program and its mpicc, and link libtidings_recovery_c.a, -lpthread, -ldl and -lm.
  */
 #ifndef TIDINGS_RECOVER_MPI_H
 #define TIDINGS_RECOVER_MPI_H

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 12] = [
     "tidings_steal_mpi.c",
     "tidings_steal_balance.c",
     "errors.c",
@@ -12,6 +12,7 @@ const SOURCES: [&str; 11] = [
     "tasks.c",
     "board.c",
     "mail.c",
+    "coming.c",
     "bell.c",
     "shelf.c",
     "places.c",

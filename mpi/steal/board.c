@@ -1,6 +1,7 @@
 /* See board.h. */
 #include "board.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,8 +118,11 @@ bool board_is_due(const Board *board, uint64_t now)
 
 void board_turn(Board *board, uint64_t work_ns)
 {
-    uint64_t due_us = 0, look_us = now_us(board) + board->unit_us / LOOKS_A_UNIT;
+    uint64_t due_us = 0;
     tidings_node_publish(board->node, (const uint8_t *)&work_ns, sizeof work_ns);
     tidings_node_turn(board->node, &board->transport, &due_us);
+    double wait_s = 1e-6 * (double)board->unit_us / LOOKS_A_UNIT;
+    if (mail_is_coming(board->mail)) wait_s = fmin(wait_s, COMING_S);
+    uint64_t look_us = now_us(board) + (uint64_t)(1e6 * wait_s);
     board->due_us = due_us < look_us ? due_us : look_us;
 }

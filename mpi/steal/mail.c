@@ -245,20 +245,65 @@ static MailLook look_at_posted(Mail *mail, int *from, const uint8_t **message, s
     return MAIL_ONE;
 }
 
-MailLook mail_look(Mail *mail, MailKind kind, int *from, const uint8_t **message, size_t *bytes)
+/* Nobody else receives on this communicator, so what was seen is what comes. SMPI has no
+ * MPI_Improbe. */
+static int see(Mail *mail, MailKind kind, int *is_there, MPI_Status *status)
+{
+    return MPI_Iprobe(MPI_ANY_SOURCE, (int)kind, mail->comm, is_there, status);
+}
+
+/* The same where none is posted. */
+static MailLook look_at_sent(Mail *mail, int *from, const uint8_t **message, size_t *bytes)
 {
     MPI_Status status;
     int is_there = 0;
-    if (bell_is_silent(&mail->bell, kind)) return MAIL_NONE;
-    if (kind == MAIL_TASKS && mail->is_posted) return look_at_posted(mail, from, message, bytes);
-    /* Nobody else receives on this communicator, so what was seen is what comes. SMPI has no
-     * MPI_Improbe. */
-    int error = MPI_Iprobe(MPI_ANY_SOURCE, (int)kind, mail->comm, &is_there, &status);
+    int error = see(mail, MAIL_TASKS, &is_there, &status);
     if (error) return excused(mail, error) ? MAIL_NONE : MAIL_FAILED;
     if (!is_there) return MAIL_NONE;
     MailLook look = take(mail, &status, from, message, bytes);
-    if (look == MAIL_ONE) bell_taken(&mail->bell, kind, *from);
+    if (look == MAIL_ONE) bell_taken(&mail->bell, MAIL_TASKS, *from);
     return look;
+}
+
+/* Begins to take in all messages of gossip that are there. */
+static int begin_coming(Mail *mail)
+{
+    MPI_Status status;
+    int error = MPI_SUCCESS, is_there = true;
+    while (!error && is_there && coming_has_room(&mail->coming)) {
+        error = see(mail, MAIL_GOSSIP, &is_there, &status);
+        if (!error && is_there) error = coming_begin(&mail->coming, mail->comm, &status);
+    }
+    return error;
+}
+
+/* The same of gossip, whose messages are long: the rank goes on while they come in. */
+static MailLook look_at_gossip(Mail *mail, int *from, const uint8_t **message, size_t *bytes)
+{
+    const Incoming *come = NULL;
+    int error = begin_coming(mail);
+    if (!error) error = coming_next(&mail->coming, &come);
+    if (error && !excused(mail, error)) return MAIL_FAILED;
+    if (!come) return MAIL_NONE;
+    mail->received++;
+    *from = come->from;
+    *message = come->room;
+    *bytes = (size_t)come->bytes;
+    bell_taken(&mail->bell, MAIL_GOSSIP, *from);
+    return MAIL_ONE;
+}
+
+MailLook mail_look(Mail *mail, MailKind kind, int *from, const uint8_t **message, size_t *bytes)
+{
+    if (bell_is_silent(&mail->bell, kind)) return MAIL_NONE;
+    if (kind == MAIL_GOSSIP) return look_at_gossip(mail, from, message, bytes);
+    if (mail->is_posted) return look_at_posted(mail, from, message, bytes);
+    return look_at_sent(mail, from, message, bytes);
+}
+
+bool mail_is_coming(const Mail *mail)
+{
+    return mail->coming.under_way > 0;
 }
 
 double mail_look_s(Mail *mail)
@@ -319,7 +364,7 @@ static void empty(Mail *mail)
         MailLook of_gossip = mail_look(mail, MAIL_GOSSIP, &from, &message, &bytes);
         if (of_tasks == MAIL_FAILED || of_gossip == MAIL_FAILED) return;
         /* On a simulated machine a look may take no time, in which nothing comes. */
-        if (of_tasks == MAIL_NONE && of_gossip == MAIL_NONE) mail_await(mail, 0, 0);
+        if (of_tasks == MAIL_NONE && of_gossip == MAIL_NONE) mail_await(mail, 0, COMING_S);
     }
     MPI_Waitall(mail->pending, mail->requests, MPI_STATUSES_IGNORE);
     for (int i = 0; i < mail->pending; i++)
@@ -360,5 +405,6 @@ void mail_close(Mail *mail, bool all)
     free(mail->dead);
     free(mail->known);
     free(mail->incoming);
+    coming_close(&mail->coming);
     *mail = (Mail){ 0 };
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "bell.h"
+#include "coming.h"
 
 typedef struct Mail {
     MPI_Comm comm; /* the mail's own */
@@ -27,6 +28,7 @@ typedef struct Mail {
     long long *sent, received;
     uint8_t *incoming;
     size_t incoming_room;
+    Coming coming; /* messages of gossip */
     /* Receives for messages of tasks, of which the one whose turn it is waits. */
     MPI_Request posted[2];
     uint8_t *posted_room[2];
@@ -54,6 +56,9 @@ typedef enum MailLook { MAIL_NONE, MAIL_ONE, MAIL_FAILED } MailLook;
 
 /* Takes in a message of a kind, if one has arrived; its bytes stay until the next look. */
 MailLook mail_look(Mail *mail, MailKind kind, int *from, const uint8_t **message, size_t *bytes);
+
+/* Whether a message of gossip comes in: the next look may find it sooner than another one. */
+bool mail_is_coming(const Mail *mail);
 
 /* How long a look takes that finds nothing. Nobody sends anything yet. */
 double mail_look_s(Mail *mail);
