@@ -20,6 +20,17 @@ COLUMNS = (
     "first_order_bits",
     "conditional_bits",
 )
+AGGREGATES = (
+    "nodes",
+    "units_apart",
+    "aggregates",
+    "bytes_whole",
+    "bytes_changed",
+    "ages_bytes",
+    "sums_bytes",
+    "ends_bytes",
+    "bins_bytes",
+)
 # The stamp, the age and the payload of 64 bytes that an entry takes on the wire.
 ENTRY_BYTES = 76
 SERIES = (
@@ -97,7 +108,23 @@ def tables(table: Table) -> dict[str, str]:
     }
 
 
-DRAWN = (Drawn("information.csv", COLUMNS, figure, tables),)
+def aggregates(table: Table) -> dict[str, str]:
+    """Return bytes of aggregates, whole and as changes, by colony and units apart."""
+    rows = []
+    for row in table:
+        whole, changed = row.number("bytes_whole"), row.number("bytes_changed")
+        parts = ("ages_bytes", "sums_bytes", "ends_bytes", "bins_bytes")
+        cells = [rounded(whole, 0), rounded(changed, 0), rounded(changed / whole, 2)]
+        cells += [rounded(row.number(part), 1) for part in parts]
+        rows.append([f"{int(row.text('nodes')):,}", row.text("units_apart"), *cells])
+    heads = ["nodes", "units apart", "bytes, whole", "as a change", "ratio"]
+    return {"aggregates": markdown([*heads, "ages", "sums", "ends", "bins"], rows)}
+
+
+DRAWN = (
+    Drawn("information.csv", COLUMNS, figure, tables),
+    Drawn("aggregates.csv", AGGREGATES, tables=aggregates),
+)
 
 if __name__ == "__main__":
     sys.exit(main(__file__, DRAWN))
