@@ -85,6 +85,12 @@ impl<'a> Writer<'a> {
         &mut self.buffer[self.len - count..self.len]
     }
 
+    /// All bytes that are free, to be tried: they count as written once they are taken.
+    #[inline]
+    pub fn rest(&mut self) -> &mut [u8] {
+        &mut self.buffer[self.len..]
+    }
+
     /// Overwrites two bytes written before.
     #[inline]
     pub fn patch_u16(&mut self, at: usize, value: u16) {

@@ -17,6 +17,9 @@ const DIGEST_OF: &[u8] = b"tidings bases 1 ";
 /// Bytes of a digest.
 pub(super) const DIGEST_BYTES: usize = 8;
 
+/// Bytes of a name: id 4, incarnation 3, sequence 3.
+const NAME_BYTES: usize = 10;
+
 /// Where a receiver holds bases.
 pub trait Bases {
     /// That of an origin.
@@ -38,9 +41,10 @@ impl Digest {
 
     /// Adds a name. Names ascend by id.
     pub(super) fn add(&mut self, name: Name) {
-        self.0.update(name.id.0.to_le_bytes());
-        self.0.update(&name.incarnation.get().to_le_bytes()[..3]);
-        self.0.update(&name.sequence.to_le_bytes()[..3]);
+        let bits = u128::from(name.id.0)
+            | u128::from(name.incarnation.get()) << 32
+            | u128::from(name.sequence & 0xFF_FFFF) << 56;
+        self.0.update(&bits.to_le_bytes()[..NAME_BYTES]);
     }
 
     pub(super) fn finish(self) -> [u8; DIGEST_BYTES] {

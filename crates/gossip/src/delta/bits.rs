@@ -12,75 +12,149 @@
 /// The largest order that a heading can state.
 pub(super) const MAX_ORDER: u32 = 15;
 
-/// Takes bits: writes them, or counts what writing them would take.
-pub(super) trait Sink {
-    /// The low `count` bits, at most 32; those above them are 0.
-    fn put(&mut self, bits: u32, count: u32);
+/// Bits of the codes that are read at one look. The numbers of those are below 2^32.
+const MAX_SHORT_BITS: u32 = 32;
 
-    /// A number in the code of an order.
-    fn put_number(&mut self, number: u32, order: u32) {
-        let above = u64::from(number >> order) + 1;
+/// The most bits that are written or looked at in one: seven more may be held.
+pub(super) const MAX_BITS: u32 = 56;
+
+/// Bits that are said together, at most 64 and the lowest first; those above them are 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Code {
+    pub(super) bits: u64,
+    pub(super) count: u32,
+}
+
+impl Code {
+    /// The low `count` bits; those above them are 0.
+    pub(super) const fn new(bits: u32, count: u32) -> Self {
+        Self { bits: bits as u64, count }
+    }
+
+    /// A number below 2^16 in the code of an order: at most 33 bits.
+    pub(super) const fn number(number: u16, order: u32) -> Self {
+        let above = (number as u64 >> order) + 1;
         let length = above.ilog2();
-        self.put(ones(length), length);
-        self.put(0, 1);
-        self.put(above as u32 & ones(length), length);
-        self.put(number & ones(order), order);
+        let low = number as u64 & ones(order);
+        let behind = above & ones(length) | low << length;
+        Self { bits: ones(length) | behind << (length + 1), count: 2 * length + 1 + order }
+    }
+
+    /// These bits, fewer than 64, and then those; they are at most 64 together.
+    pub(super) const fn then(self, next: Self) -> Self {
+        Self { bits: self.bits | next.bits << self.count, count: self.count + next.count }
     }
 }
 
-/// The lowest `count` bits, all set.
-fn ones(count: u32) -> u32 {
-    ((1u64 << count) - 1) as u32
+/// The lowest `count` bits, all set; fewer than 64.
+pub(super) const fn ones(count: u32) -> u64 {
+    (1 << count) - 1
 }
 
 /// The order that suits numbers with this sum.
-pub(super) fn order_for(sum: u64, count: usize) -> u32 {
-    let mean = sum / (count as u64).max(1);
+pub(super) fn order_for(sum: u64, count: u64) -> u32 {
+    let mean = sum / count.max(1);
     mean.checked_ilog2().unwrap_or(0).min(MAX_ORDER)
 }
 
-/// Counts bits.
+/// How far a [`BitWriter`] has come: it can go back to where it was.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Count(pub(super) usize);
-
-impl Sink for Count {
-    fn put(&mut self, _: u32, count: u32) {
-        self.0 += count as usize;
-    }
-}
-
-/// Writes bits into a buffer that the caller has found to be long enough.
-pub(super) struct BitWriter<'a> {
-    buffer: &'a mut [u8],
+pub(super) struct Place {
     bytes: usize,
+    /// Bits behind those bytes, fewer than eight between two calls.
     held: u64,
     held_bits: u32,
 }
 
+impl Place {
+    /// Bits up to here.
+    pub(super) fn bits(self) -> usize {
+        8 * self.bytes + self.held_bits as usize
+    }
+
+    /// Bytes up to here, with the one that was begun.
+    pub(super) fn bytes(self) -> usize {
+        self.bits().div_ceil(8)
+    }
+}
+
+/// Writes bits into a buffer. Those behind its end are counted only, so the caller sees afterwards
+/// whether there was room, and goes back if not. What lies behind its place it may overwrite.
+pub(super) struct BitWriter<'a> {
+    buffer: &'a mut [u8],
+    place: Place,
+}
+
 impl<'a> BitWriter<'a> {
     pub(super) fn new(buffer: &'a mut [u8]) -> Self {
-        Self { buffer, bytes: 0, held: 0, held_bits: 0 }
+        Self { buffer, place: Place::default() }
+    }
+
+    pub(super) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Forgets what was written behind a place where it was before.
+    pub(super) fn go_back(&mut self, place: Place) {
+        self.place = place;
+    }
+
+    /// The bits of a code.
+    #[inline]
+    pub(super) fn put(&mut self, code: Code) {
+        if code.count > MAX_BITS {
+            return self.put_in_halves(code);
+        }
+        self.place.held |= code.bits << self.place.held_bits;
+        self.place.held_bits += code.count;
+        self.store();
+        let whole = self.place.held_bits / 8;
+        self.place.bytes += whole as usize;
+        self.place.held >>= 8 * whole;
+        self.place.held_bits %= 8;
+    }
+
+    #[cold]
+    fn put_in_halves(&mut self, code: Code) {
+        self.put(Code::new(code.bits as u32, 32));
+        self.put(Code { bits: code.bits >> 32, count: code.count - 32 });
+    }
+
+    /// A number in the code of an order.
+    #[inline]
+    pub(super) fn put_number(&mut self, number: u32, order: u32) {
+        match u16::try_from(number) {
+            Ok(number) => self.put(Code::number(number, order)),
+            Err(_) => self.put_large(number, order),
+        }
+    }
+
+    /// A number whose code may have more bits than are put at a time: 65 at most.
+    #[cold]
+    fn put_large(&mut self, number: u32, order: u32) {
+        let above = u64::from(number >> order) + 1;
+        let length = above.ilog2();
+        self.put(Code { bits: ones(length), count: length + 1 });
+        self.put(Code { bits: above & ones(length), count: length });
+        self.put(Code { bits: u64::from(number) & ones(order), count: order });
+    }
+
+    /// Stores what is held, with zeros behind it, where there is room for it: all eight bytes are
+    /// one store, and the next one begins where the whole ones of these end.
+    #[inline]
+    fn store(&mut self) {
+        let Some(room) = self.buffer.get_mut(self.place.bytes..) else { return };
+        let held = self.place.held.to_le_bytes();
+        match room.first_chunk_mut() {
+            Some(room) => *room = held,
+            None => room.copy_from_slice(&held[..room.len()]),
+        }
     }
 
     /// Fills the last byte with zeros; returns the bytes written.
     pub(super) fn finish(mut self) -> usize {
-        if self.held_bits > 0 {
-            self.put(0, 8 - self.held_bits);
-        }
-        self.bytes
-    }
-}
-
-impl Sink for BitWriter<'_> {
-    fn put(&mut self, bits: u32, count: u32) {
-        self.held |= u64::from(bits) << self.held_bits;
-        self.held_bits += count;
-        while self.held_bits >= 8 {
-            self.buffer[self.bytes] = self.held as u8;
-            self.bytes += 1;
-            self.held >>= 8;
-            self.held_bits -= 8;
-        }
+        self.store();
+        self.place.bytes()
     }
 }
 
@@ -88,61 +162,87 @@ impl Sink for BitWriter<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BitReader<'a> {
     bytes: &'a [u8],
-    /// Bytes that were taken into `held`.
-    taken: usize,
-    held: u64,
-    held_bits: u32,
+    /// Bits that were read.
+    at: usize,
 }
 
 impl<'a> BitReader<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, taken: 0, held: 0, held_bits: 0 }
+        Self { bytes, at: 0 }
     }
 
-    fn fill(&mut self) {
-        while self.held_bits <= 56 {
-            let Some(&byte) = self.bytes.get(self.taken) else { return };
-            self.held |= u64::from(byte) << self.held_bits;
-            self.held_bits += 8;
-            self.taken += 1;
-        }
+    /// The next bits, [`MAX_BITS`] or more, with zeros behind the last ones: whoever uses some of
+    /// them [skips](BitReader::skip) these, and hears whether there were so many.
+    #[inline]
+    pub(super) fn look(&self) -> u64 {
+        let left = self.bytes.get(self.at / 8..).unwrap_or_default();
+        let next = match left.first_chunk() {
+            Some(next) => u64::from_le_bytes(*next),
+            None => last_bytes(left),
+        };
+        next >> (self.at % 8)
+    }
+
+    /// Goes past bits; `None` if there are not so many.
+    #[inline]
+    pub(super) fn skip(&mut self, count: u32) -> Option<()> {
+        self.at += count as usize;
+        (self.at <= 8 * self.bytes.len()).then_some(())
     }
 
     /// The next `count` bits, at most 32.
+    #[inline]
     pub(super) fn take(&mut self, count: u32) -> Option<u32> {
-        if self.held_bits < count {
-            self.fill();
-            if self.held_bits < count {
-                return None;
-            }
-        }
-        let bits = self.held as u32 & ones(count);
-        self.held >>= count;
-        self.held_bits -= count;
-        Some(bits)
+        let bits = self.look() & ones(count);
+        self.skip(count)?;
+        Some(bits as u32)
     }
 
     /// The next number, in the code of an order.
+    #[inline]
     pub(super) fn number(&mut self, order: u32) -> Option<u32> {
-        self.fill();
-        // What is not there is 0, so this is at most what there is.
-        let length = self.held.trailing_ones();
-        if length > 32 || length >= self.held_bits {
+        let bits = self.look();
+        let length = bits.trailing_ones();
+        let count = 2 * length + 1 + order;
+        if count > MAX_SHORT_BITS {
+            return self.long_number(order);
+        }
+        self.skip(count)?;
+        Some(short_number(bits, length, order))
+    }
+
+    /// A number whose code may have more bits than can be looked at in one.
+    #[cold]
+    fn long_number(&mut self, order: u32) -> Option<u32> {
+        let length = self.look().trailing_ones();
+        if length > 32 {
             return None;
         }
-        self.held >>= length + 1;
-        self.held_bits -= length + 1;
-        let above = ((1u64 << length) | u64::from(self.take(length)?)) - 1;
-        let number = (above << order) | u64::from(self.take(order)?);
+        self.skip(length + 1)?;
+        let above = ones(length) + u64::from(self.take(length)?);
+        let number = above << order | u64::from(self.take(order)?);
         u32::try_from(number).ok()
     }
 
     /// The bytes behind the one that was begun; `None` if ones are left in that.
     pub(super) fn rest(self) -> Option<&'a [u8]> {
-        let begun = self.held & u64::from(ones(self.held_bits % 8));
-        let behind = self.taken - (self.held_bits / 8) as usize;
+        let behind = self.at.div_ceil(8);
+        let begun = self.look() & ones((8 * behind - self.at) as u32);
         (begun == 0).then(|| &self.bytes[behind..])
     }
+}
+
+/// The number whose code, of at most [`MAX_SHORT_BITS`], has `length` ones in front of these bits.
+#[inline]
+pub(super) const fn short_number(bits: u64, length: u32, order: u32) -> u32 {
+    let above = ones(length) + (bits >> (length + 1) & ones(length));
+    (above << order | bits >> (2 * length + 1) & ones(order)) as u32
+}
+
+/// Fewer than eight bytes, with zeros behind them.
+#[cold]
+fn last_bytes(left: &[u8]) -> u64 {
+    left.iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte))
 }
 
 #[cfg(test)]
@@ -150,6 +250,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::delta::plain;
 
     proptest! {
         #[test]
@@ -158,21 +259,60 @@ mod tests {
                 ((any::<u32>(), 0u32..32).prop_map(|(n, shift)| n >> shift), 0..=MAX_ORDER), 0..40,
             ),
         ) {
-            let mut count = Count::default();
+            let mut count = BitWriter::new(&mut []);
             for &(number, order) in &numbers {
                 count.put_number(number, order);
             }
-            let mut bytes = vec![0; count.0.div_ceil(8)];
+            let mut bytes = vec![0; count.finish()];
             let mut bits = BitWriter::new(&mut bytes);
             for &(number, order) in &numbers {
                 bits.put_number(number, order);
             }
             prop_assert_eq!(bits.finish(), bytes.len());
+            let mut plain = plain::Bits::default();
+            for &(number, order) in &numbers {
+                plain.put_number(number, order);
+            }
+            prop_assert_eq!(&bytes, &plain.bytes());
             let mut read = BitReader::new(&bytes);
             for (number, order) in numbers {
                 prop_assert_eq!(read.number(order), Some(number));
             }
             prop_assert_eq!(read.rest(), Some(&[][..]));
+        }
+
+        /// Whatever was written behind a place to which the writer went back, and however little
+        /// room there is: bytes are those of what counts, as far as there is room.
+        #[test]
+        fn what_a_writer_goes_back_from_leaves_nothing(
+            (kept, tried, behind) in {
+                let codes = || prop::collection::vec((any::<u32>(), 0u32..=32), 0..12);
+                (codes(), codes(), codes())
+            },
+            room in 0usize..160,
+        ) {
+            let code = |&(bits, count): &(u32, u32)| Code::new(bits & ones(count) as u32, count);
+            let mut plain = plain::Bits::default();
+            kept.iter().chain(&behind).for_each(|&(bits, count)| plain.put(bits, count));
+            let mut bytes = vec![0xA5; room];
+            let mut bits = BitWriter::new(&mut bytes);
+            for pair in &kept {
+                bits.put(code(pair));
+            }
+            let place = bits.place();
+            for pair in tried.chunks(2) {
+                // Two together have up to 64 bits.
+                bits.put(pair.iter().map(code).fold(Code::default(), Code::then));
+            }
+            bits.go_back(place);
+            for pair in &behind {
+                bits.put(code(pair));
+            }
+            prop_assert_eq!(bits.place().bits(), plain.bits.len());
+            let told = plain.bytes();
+            prop_assert_eq!(bits.finish(), told.len());
+            let fits = room.min(told.len());
+            prop_assert_eq!(&bytes[..fits], &told[..fits]);
         }
 
         #[test]
@@ -191,9 +331,9 @@ mod tests {
     #[test]
     fn small_numbers_take_few_bits() {
         let bits = |number, order| {
-            let mut count = Count::default();
+            let mut count = BitWriter::new(&mut []);
             count.put_number(number, order);
-            count.0
+            count.place().bits()
         };
         assert_eq!([0, 1, 2, 3, 6, 7].map(|number| bits(number, 0)), [1, 3, 3, 5, 5, 7]);
         assert_eq!([0, 255, 256, 1000].map(|number| bits(number, 8)), [9, 9, 11, 13]);

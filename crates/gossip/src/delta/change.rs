@@ -24,136 +24,146 @@
 //! A change reads nothing of the payload's schema: user metrics and payloads of other schemas are
 //! changed in the same way.
 
-use super::bits::{BitReader, Count, Sink};
+use super::bits::{BitReader, BitWriter, Code, MAX_BITS, ones, short_number};
+use super::differences::{each_difference, words_in};
 
 /// Bits that say how many zeros a difference ends in.
 const ZEROS_BITS: u32 = 4;
-
-/// Words of a payload.
-fn words_in(bytes: usize) -> u32 {
-    bytes.div_ceil(2) as u32
-}
-
-fn word(payload: &[u8], at: usize) -> u16 {
-    let byte = |at: usize| payload.get(at).copied().unwrap_or(0);
-    u16::from_le_bytes([byte(2 * at), byte(2 * at + 1)])
-}
-
-/// Bytes that are compared at a time where nothing differs: most of a payload.
-const STRETCH: usize = 32;
-
-/// The words that differ: place and difference. Of a base that is shorter the rest is zeros.
-#[derive(Clone)]
-struct Differences<'a> {
-    base: &'a [u8],
-    payload: &'a [u8],
-    /// The byte at which the next word begins.
-    from: usize,
-}
-
-fn differences<'a>(base: &'a [u8], payload: &'a [u8]) -> Differences<'a> {
-    Differences { base, payload, from: 0 }
-}
-
-impl<'a> Differences<'a> {
-    /// What lies next in both, if both have so many bytes.
-    fn both<const BYTES: usize>(&self) -> Option<(&'a [u8; BYTES], &'a [u8; BYTES])> {
-        let next = |bytes: &'a [u8]| bytes.get(self.from..)?.first_chunk::<BYTES>();
-        Some((next(self.base)?, next(self.payload)?))
-    }
-
-    /// Whether the next word differs, and by how much.
-    fn word(&mut self) -> Option<(u32, i16)> {
-        let at = self.from / 2;
-        self.from += 2;
-        let (old, new) = (word(self.base, at), word(self.payload, at));
-        (old != new).then(|| (at as u32, new.wrapping_sub(old) as i16))
-    }
-}
-
-impl Iterator for Differences<'_> {
-    type Item = (u32, i16);
-
-    fn next(&mut self) -> Option<(u32, i16)> {
-        while self.both::<STRETCH>().is_some_and(|(old, new)| old == new) {
-            self.from += STRETCH;
-        }
-        while let Some((old, new)) = self.both::<8>() {
-            let differs = u64::from_le_bytes(*old) ^ u64::from_le_bytes(*new);
-            if differs != 0 {
-                self.from += (differs.trailing_zeros() / 16 * 2) as usize;
-                return self.word();
-            }
-            self.from += 8;
-        }
-        while self.from < self.payload.len() {
-            if let Some(difference) = self.word() {
-                return Some(difference);
-            }
-        }
-        None
-    }
-}
+/// The zeros of the word before the first: no difference ends in so many.
+const NO_ZEROS: u32 = 16;
 
 /// The bits that a change takes.
 pub(super) fn bits(base: &[u8], payload: &[u8]) -> usize {
-    let mut count = Count::default();
-    put_differences(&mut count, base, payload);
-    count.0.min(most_bits(payload.len()))
+    let (mut coder, mut bits, mut words) = (Coder::new(), 0, 0);
+    each_difference(base, payload, |at, difference| {
+        bits += coder.code(at, difference).count as usize;
+        words += 1;
+    });
+    (bits + Code::number(words, 0).count as usize).min(most_bits(payload.len()))
 }
 
 /// The bits that any change of so many bytes takes at most: those of a payload as it is.
 pub(super) fn most_bits(payload_bytes: usize) -> usize {
-    let mut count = Count::default();
-    count.put_number(words_in(payload_bytes) + 1, 0);
-    count.0 + 8 * payload_bytes
+    as_it_is(payload_bytes).count as usize + 8 * payload_bytes
 }
 
-/// Writes what makes `payload` of `base`.
-pub(super) fn put(sink: &mut impl Sink, base: &[u8], payload: &[u8]) {
-    let mut count = Count::default();
-    put_differences(&mut count, base, payload);
-    if count.0 <= most_bits(payload.len()) {
-        return put_differences(sink, base, payload);
+/// What says that a payload of so many bytes, which are told in 16 bits, follows as it is.
+fn as_it_is(payload_bytes: usize) -> Code {
+    Code::number(words_in(payload_bytes) as u16 + 1, 0)
+}
+
+/// Room for the words of a payload that differ, to be used again for each: so a change is looked
+/// for once, although their number stands in front of them.
+pub(super) struct Differences {
+    words: [(u16, i16); MAX_GATHERED],
+}
+
+/// The most of them that are kept. Where more differ they are looked for twice.
+const MAX_GATHERED: usize = 128;
+
+impl Differences {
+    pub(super) fn new() -> Self {
+        Self { words: [(0, 0); MAX_GATHERED] }
     }
-    sink.put_number(words_in(payload.len()) + 1, 0);
-    for &byte in payload {
-        sink.put(byte.into(), 8);
+
+    /// How many there are; keeps the first ones.
+    #[inline]
+    fn gather(&mut self, base: &[u8], payload: &[u8]) -> usize {
+        let mut count = 0;
+        each_difference(base, payload, |at, difference| {
+            if let Some(word) = self.words.get_mut(count) {
+                *word = (at as u16, difference);
+            }
+            count += 1;
+        });
+        count
+    }
+
+    /// Writes what makes `payload` of `base`.
+    pub(super) fn put(&mut self, bits: &mut BitWriter<'_>, base: &[u8], payload: &[u8]) {
+        let (start, count) = (bits.place(), self.gather(base, payload));
+        let mut coder = Coder::new();
+        bits.put(Code::number(count as u16, 0));
+        match self.words.get(..count) {
+            Some(words) => {
+                for &(at, difference) in words {
+                    bits.put(coder.code(at.into(), difference));
+                }
+            }
+            None => each_difference(base, payload, |at, difference| {
+                bits.put(coder.code(at, difference));
+            }),
+        }
+        if bits.place().bits() - start.bits() > most_bits(payload.len()) {
+            bits.go_back(start);
+            put_as_it_is(bits, payload);
+        }
     }
 }
 
-fn put_differences(sink: &mut impl Sink, base: &[u8], payload: &[u8]) {
-    let differences = differences(base, payload);
-    sink.put_number(differences.clone().count() as u32, 0);
-    let (mut next, mut before) = (0, None);
-    for (at, difference) in differences {
-        sink.put_number(at - next, 1);
-        next = at + 1;
-        before = Some(put_difference(sink, difference, before));
+fn put_as_it_is(bits: &mut BitWriter<'_>, payload: &[u8]) {
+    bits.put(as_it_is(payload.len()));
+    let chunks = payload.chunks_exact(4);
+    let last = chunks.remainder();
+    for chunk in chunks {
+        // It has four bytes, so there is no default.
+        bits.put(Code::new(u32::from_le_bytes(chunk.try_into().unwrap_or_default()), 32));
+    }
+    for &byte in last {
+        bits.put(Code::new(byte.into(), 8));
     }
 }
 
-/// Writes a difference behind one that ends in so many zeros; returns how many it ends in.
-fn put_difference(sink: &mut impl Sink, difference: i16, before: Option<u32>) -> u32 {
-    let size = u32::from(difference.unsigned_abs());
-    let zeros = size.trailing_zeros();
-    let odd = size >> zeros;
-    let length = odd.ilog2() + 1;
-    if before.is_some() {
-        sink.put(u32::from(before == Some(zeros)), 1);
-    }
-    if before != Some(zeros) {
-        sink.put(zeros, ZEROS_BITS);
-    }
-    sink.put(u32::from(difference < 0), 1);
-    sink.put_number(length - 1, 0);
-    if length > 2 {
-        sink.put((odd >> 1) & ((1 << (length - 2)) - 1), length - 2);
-    }
-    zeros
+/// Tells one difference after the other.
+struct Coder {
+    /// The word behind the one before.
+    next: u32,
+    /// The zeros that the one before ends in.
+    zeros: u32,
 }
 
-/// A change in a received body, as far as it was read.
+impl Coder {
+    fn new() -> Self {
+        Self { next: 0, zeros: NO_ZEROS }
+    }
+
+    /// At most 59 bits: 30 that say where it is, and 29 of the difference.
+    #[inline]
+    fn code(&mut self, at: u32, difference: i16) -> Code {
+        let place = Code::number((at - self.next) as u16, 1);
+        self.next = at + 1;
+        // It is not 0; that its lowest one is there is said so that it is not looked whether it is.
+        let size = u32::from(difference.unsigned_abs());
+        let zeros = (size | 1 << 16).trailing_zeros();
+        let before = core::mem::replace(&mut self.zeros, zeros);
+        let odd = size >> zeros | 1;
+        let length = odd.ilog2() + 1;
+        let zeros = match before {
+            NO_ZEROS => Code::new(zeros, ZEROS_BITS),
+            _ if before == zeros => Code::new(1, 1),
+            _ => Code::new(zeros << 1, 1 + ZEROS_BITS),
+        };
+        let inner_bits = length.saturating_sub(2);
+        let inner = Code::new((odd >> 1) & ((1 << inner_bits) - 1), inner_bits);
+        place
+            .then(zeros)
+            .then(Code::new(u32::from(difference < 0), 1))
+            .then(LENGTHS[length as usize % LENGTHS.len()])
+            .then(inner)
+    }
+}
+
+/// Codes of lengths, of which the largest is 16.
+static LENGTHS: [Code; 32] = {
+    let (mut codes, mut length) = ([Code::new(0, 0); 32], 1);
+    while length <= 16 {
+        codes[length] = Code::number(length as u16 - 1, 0);
+        length += 1;
+    }
+    codes
+};
+
+/// A change in a received body, as far as it was read: the number of words.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change<'a> {
     bits: BitReader<'a>,
@@ -170,72 +180,122 @@ enum Told {
 }
 
 impl<'a> Change<'a> {
-    /// Reads a change of a payload of so many bytes and leaves `bits` behind it; `None` if it is
-    /// cut off or reaches beyond the payload.
-    pub(super) fn read(bits: &mut BitReader<'a>, payload_bytes: usize) -> Option<Self> {
+    /// Begins to read one.
+    #[inline]
+    pub(super) fn begin(mut bits: BitReader<'a>) -> Option<Self> {
         let words = bits.number(0)?;
-        let change = Self { bits: *bits, words };
-        change.walk(bits, payload_bytes, |_, _| ())?;
-        Some(change)
+        Some(Self { bits, words })
     }
 
-    /// Makes of a base, which `payload` holds, what the origin said.
-    pub(super) fn apply(self, payload: &mut [u8]) {
-        let (mut bits, bytes) = (self.bits, payload.len());
-        let walked = self.walk(&mut bits, bytes, |at, told| {
-            let changed = match told {
-                Told::Difference(difference) => word(payload, at).wrapping_add(difference as u16),
-                Told::Bytes(word) => word,
-            };
-            let changed = changed.to_le_bytes();
-            let end = (2 * at + 2).min(bytes);
-            payload[2 * at..end].copy_from_slice(&changed[..end - 2 * at]);
-        });
-        debug_assert!(walked.is_some(), "it was read before, of a payload of these bytes");
+    /// The bits behind it; `None` if it is cut off or reaches beyond a payload of so many bytes.
+    #[inline]
+    pub(super) fn behind(mut self, payload_bytes: usize) -> Option<BitReader<'a>> {
+        self.walk(payload_bytes, |_, _| ())?;
+        Some(self.bits)
     }
 
-    fn walk(
-        self,
-        bits: &mut BitReader<'a>,
-        payload_bytes: usize,
-        mut take: impl FnMut(usize, Told),
-    ) -> Option<()> {
+    /// Makes of a base, which `payload` holds, what the origin said; gives the bits behind it. If
+    /// it is `None` the change is malformed and `payload` nothing.
+    #[inline]
+    pub(super) fn apply(mut self, payload: &mut [u8]) -> Option<BitReader<'a>> {
+        self.walk(payload.len(), |at, told| {
+            let bytes = &mut payload[2 * at..];
+            if let Some(bytes) = bytes.first_chunk_mut() {
+                let changed = match told {
+                    Told::Difference(by) => u16::from_le_bytes(*bytes).wrapping_add(by as u16),
+                    Told::Bytes(word) => word,
+                };
+                *bytes = changed.to_le_bytes();
+            } else {
+                // A last odd byte.
+                bytes[0] = match told {
+                    Told::Difference(difference) => bytes[0].wrapping_add(difference as u8),
+                    Told::Bytes(word) => word as u8,
+                };
+            }
+        })?;
+        Some(self.bits)
+    }
+
+    #[inline]
+    fn walk(&mut self, payload_bytes: usize, mut take: impl FnMut(usize, Told)) -> Option<()> {
         let (words, mut next) = (words_in(payload_bytes), 0u32);
         if self.words == words + 1 {
             for at in 0..words as usize {
                 let bytes = (payload_bytes - 2 * at).min(2);
-                take(at, Told::Bytes(bits.take(8 * bytes as u32)? as u16));
+                take(at, Told::Bytes(self.bits.take(8 * bytes as u32)? as u16));
             }
             return Some(());
         }
-        let mut before = None;
+        let mut zeros = NO_ZEROS;
         for _ in 0..self.words {
-            let at = next.checked_add(bits.number(1)?).filter(|&at| at < words)?;
+            let (gap, difference) = read_word(&mut self.bits, &mut zeros)?;
+            let at = next + gap;
+            if at >= words {
+                return None;
+            }
             next = at + 1;
-            let (difference, zeros) = read_difference(bits, before)?;
-            before = Some(zeros);
             take(at as usize, Told::Difference(difference));
         }
         Some(())
     }
 }
 
-/// Reads a difference behind one that ends in so many zeros, and how many it ends in.
-fn read_difference(bits: &mut BitReader<'_>, before: Option<u32>) -> Option<(i16, u32)> {
-    let zeros = match before {
-        Some(zeros) if bits.take(1)? == 1 => zeros,
-        // What is alike has one code, the short one.
-        _ => bits.take(ZEROS_BITS).filter(|&zeros| before != Some(zeros))?,
-    };
-    let negative = bits.take(1)? == 1;
-    let length = bits.number(0)?.checked_add(1).filter(|length| length + zeros <= 16)?;
-    let odd = match length {
-        1 => 1,
-        _ => (1 << (length - 1)) | (bits.take(length - 2)? << 1) | 1,
-    };
-    let size = i32::try_from(odd << zeros).ok()?;
-    let difference = i16::try_from(if negative { -size } else { size }).ok()?;
-    Some((difference, zeros))
+/// The most ones in front of a place, of which no payload has one: it would be 16,382 words long.
+const MAX_PLACE_LENGTH: u32 = 12;
+/// The most ones in front of a length, which is at most 16.
+const MAX_LENGTH_LENGTH: u32 = 4;
+const _: () = assert!(
+    (2 * MAX_PLACE_LENGTH + 2) + (1 + ZEROS_BITS) + 1 + (2 * MAX_LENGTH_LENGTH + 1) + 14
+        <= MAX_BITS,
+    "a word is read in one look"
+);
+
+/// Reads a word that differs behind one that ends in so many zeros: how many words lie in between
+/// that do not, and by how much it does. Notes how many zeros it ends in.
+///
+/// What is said of a word is as good as random, so nothing here is a branch but what is malformed.
+#[inline]
+fn read_word(bits: &mut BitReader<'_>, before: &mut u32) -> Option<(u32, i16)> {
+    let held = bits.look();
+    let place_length = held.trailing_ones();
+    if place_length > MAX_PLACE_LENGTH {
+        return None;
+    }
+    let gap = short_number(held, place_length, 1);
+    let place_bits = 2 * place_length + 2;
+    let held = (held >> place_bits) as u32;
+
+    // One bit says whether the zeros are those of the word before, of all words but the first.
+    let flag_bits = u32::from(*before != NO_ZEROS);
+    let is_same = held & flag_bits;
+    let told = held >> flag_bits & 15;
+    // What is alike has one code, the short one.
+    let is_told_again = is_same == 0 && told == *before;
+    let zeros = if is_same == 1 { *before } else { told };
+    let zeros_bits = flag_bits + ZEROS_BITS * (1 - is_same);
+    let held = held >> zeros_bits;
+    let is_negative = held & 1;
+    let held = u64::from(held >> 1);
+
+    let prefix = held.trailing_ones();
+    if prefix > MAX_LENGTH_LENGTH {
+        return None;
+    }
+    let length = short_number(held, prefix, 0) + 1;
+    let inner_bits = length.saturating_sub(2);
+    let inner = (held >> (2 * prefix + 1) & ones(inner_bits)) as u32;
+    // Its highest and its lowest one, which are one bit if it has no other.
+    let size = (1 << (length - 1) | inner << 1 | 1) << zeros;
+    // At most 2^15, and that only downwards.
+    let is_too_large = length + zeros > 16 || size >= (1 << 15) + is_negative;
+    bits.skip(place_bits + zeros_bits + 1 + 2 * prefix + 1 + inner_bits)?;
+    if is_told_again || is_too_large {
+        return None;
+    }
+    *before = zeros;
+    let difference = (size ^ is_negative.wrapping_neg()).wrapping_add(is_negative) as i16;
+    Some((gap, difference))
 }
 
 #[cfg(test)]
@@ -243,24 +303,30 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::delta::bits::BitWriter;
+    use crate::delta::plain;
 
     /// A change in bytes of its own.
     fn written(base: &[u8], payload: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0; bits(base, payload).div_ceil(8)];
         let mut writer = BitWriter::new(&mut bytes);
-        put(&mut writer, base, payload);
-        writer.finish();
+        Differences::new().put(&mut writer, base, payload);
+        assert_eq!(writer.finish(), bytes.len());
         bytes
+    }
+
+    fn reads(bytes: &[u8], payload_bytes: usize) -> bool {
+        let change = Change::begin(BitReader::new(bytes));
+        change.is_some_and(|change| change.behind(payload_bytes).is_some())
     }
 
     fn applied(base: &[u8], payload: &[u8]) -> Option<Vec<u8>> {
         let bytes = written(base, payload);
-        let mut bits = BitReader::new(&bytes);
-        let change = Change::read(&mut bits, payload.len())?;
+        let change = Change::begin(BitReader::new(&bytes))?;
         let mut made = base.to_vec();
         made.resize(payload.len(), 0);
-        change.apply(&mut made);
+        let behind = change.apply(&mut made)?.rest();
+        assert_eq!(behind, Some(&[][..]));
+        assert_eq!(change.behind(payload.len())?.rest(), behind);
         Some(made)
     }
 
@@ -294,13 +360,13 @@ mod tests {
         bits.put_number(2, 0);
         for same_bits in [0, 1] {
             bits.put_number(0, 1);
-            bits.put(0, same_bits);
-            bits.put(4, ZEROS_BITS);
-            bits.put(0, 1);
+            bits.put(Code::new(0, same_bits));
+            bits.put(Code::new(4, ZEROS_BITS));
+            bits.put(Code::new(0, 1));
             bits.put_number(0, 0);
         }
         bits.finish();
-        assert!(Change::read(&mut BitReader::new(&bytes), 8).is_none());
+        assert!(!reads(&bytes, 8));
     }
 
     #[test]
@@ -309,36 +375,14 @@ mod tests {
         now[7] = 1;
         let bytes = written(&base, &now);
         for payload_bytes in 1..9 {
-            let read = Change::read(&mut BitReader::new(&bytes), payload_bytes);
-            assert_eq!(read.is_some(), payload_bytes > 6, "{payload_bytes}");
+            assert_eq!(reads(&bytes, payload_bytes), payload_bytes > 6, "{payload_bytes}");
         }
         for cut in 0..bytes.len() {
-            assert!(Change::read(&mut BitReader::new(&bytes[..cut]), 8).is_none(), "{cut}");
+            assert!(!reads(&bytes[..cut], 8), "{cut}");
         }
     }
 
     proptest! {
-        /// What is passed over in stretches is what is alike word by word.
-        #[test]
-        fn the_words_that_differ_are_found(
-            payload in prop::collection::vec(any::<u8>(), 0..200),
-            base_bytes in 0usize..200,
-            changed in prop::collection::vec((0usize..200, any::<u8>()), 0..6),
-        ) {
-            let mut base = payload.clone();
-            base.truncate(base_bytes);
-            for (at, byte) in changed {
-                if let Some(old) = base.get_mut(at) {
-                    *old = byte;
-                }
-            }
-            let by_word = (0..words_in(payload.len())).filter_map(|at| {
-                let (old, new) = (word(&base, at as usize), word(&payload, at as usize));
-                (old != new).then(|| (at, new.wrapping_sub(old) as i16))
-            });
-            prop_assert!(differences(&base, &payload).eq(by_word));
-        }
-
         #[test]
         fn a_change_makes_of_the_base_what_was_said(
             (base, payload) in (0usize..70).prop_flat_map(|bytes| {
@@ -361,13 +405,74 @@ mod tests {
             prop_assert!(bits(&base, &payload) <= 8 * payload.len() + 11);
         }
 
+        /// Few words that differ, more than are kept, and so many that the payload follows.
+        #[test]
+        fn a_change_has_the_bits_that_the_tables_say(
+            payload in prop::collection::vec(any::<u8>(), 0..700),
+            base_bytes in 0usize..700,
+            changed in prop::collection::vec((0usize..700, any::<u8>()), 0..12),
+            every in 1usize..20,
+            by in 1u8..4,
+        ) {
+            let mut base = payload.clone();
+            base.truncate(base_bytes);
+            base.iter_mut().step_by(every).for_each(|byte| *byte = byte.wrapping_add(by));
+            for (at, byte) in changed {
+                if let Some(old) = base.get_mut(at) {
+                    *old = byte;
+                }
+            }
+            let mut told = plain::Bits::default();
+            told.put_change(&base, &payload);
+            prop_assert_eq!(bits(&base, &payload), told.bits.len());
+            prop_assert_eq!(written(&base, &payload), told.bytes());
+        }
+
+        /// Any bits, and a change of which one bit is another.
+        #[test]
+        fn what_is_read_is_what_the_tables_say_or_nothing(
+            any_bytes in prop::collection::vec(any::<u8>(), 0..80),
+            base in prop::collection::vec(any::<u8>(), 0..70),
+            changed in prop::collection::vec((0usize..70, any::<u8>()), 0..12),
+            flipped in any::<prop::sample::Index>(),
+        ) {
+            let mut payload = base.clone();
+            for (at, byte) in changed {
+                if let Some(old) = payload.get_mut(at) {
+                    *old = byte;
+                }
+            }
+            let mut other = written(&base, &payload);
+            let at = flipped.index(8 * other.len());
+            other[at / 8] ^= 1 << (at % 8);
+            for bytes in [any_bytes, other] {
+                let (mut told, mut by_tables, mut made) =
+                    (plain::Bits::of(&bytes), base.clone(), base.clone());
+                let is_told = told.apply_change(&mut by_tables).is_some();
+                let behind = |bits: BitReader<'_>| bits.rest().map(<[u8]>::len);
+                let change = Change::begin(BitReader::new(&bytes));
+                let walked = change.and_then(|change| change.behind(base.len())).map(behind);
+                let applied = change.and_then(|change| change.apply(&mut made)).map(behind);
+                prop_assert_eq!(walked, applied);
+                prop_assert_eq!(walked.is_some(), is_told);
+                if is_told {
+                    prop_assert_eq!(made, by_tables);
+                    if let Some(Some(left)) = walked {
+                        prop_assert_eq!(left, bytes.len() - told.at.div_ceil(8));
+                    }
+                }
+            }
+        }
+
         #[test]
         fn any_bits_are_a_change_or_none(
             bytes in prop::collection::vec(any::<u8>(), 0..80), payload_bytes in 0usize..70,
         ) {
-            let mut bits = BitReader::new(&bytes);
-            if let Some(change) = Change::read(&mut bits, payload_bytes) {
-                change.apply(&mut vec![0xA5; payload_bytes]);
+            let Some(change) = Change::begin(BitReader::new(&bytes)) else { return Ok(()) };
+            let walked = change.behind(payload_bytes).map(BitReader::rest);
+            let applied = change.apply(&mut vec![0xA5; payload_bytes]).map(BitReader::rest);
+            prop_assert_eq!(walked, applied);
+            if walked.is_some() {
                 prop_assert!(change.words as usize <= payload_bytes.div_ceil(2) + 1);
             }
         }

@@ -67,8 +67,11 @@
 mod bases;
 mod bits;
 mod change;
+mod differences;
 mod form;
 mod origin;
+#[cfg(test)]
+mod plain;
 mod reader;
 mod shelf;
 pub(crate) mod window;

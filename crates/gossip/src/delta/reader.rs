@@ -3,7 +3,9 @@
 //! A body is walked twice. The first walk looks at its form alone and refuses the whole of it, so
 //! that nothing of a malformed datagram is used; it needs no base. The second gives one entry after
 //! the other, and asks for bases as it goes, so that between two entries the receiver may take the
-//! first one in.
+//! first one in; a change is applied while it is read. Which bases the first group means the first
+//! walk has noted: most bodies have one group by bases that are agreed on, and it comes first.
+//! Later ones are walked once more, before their first entry.
 
 use super::bases::{Base, Bases, DIGEST_BYTES, Digest, Name};
 use super::bits::BitReader;
@@ -69,6 +71,10 @@ pub struct Entries<'a> {
     /// The bases of a group that sender and receiver agree on: by name, since what is held may
     /// change between two entries.
     agreed: [Name; MAX_ENTRIES],
+    /// How many bases each entry of the first group passes over.
+    skipped: [u8; MAX_ENTRIES],
+    /// Whether no group was begun.
+    is_first: bool,
     /// The base of the last entry, if it came as a change by an earlier one.
     stepped: [u8; MAX_PAYLOAD_BYTES as usize],
 }
@@ -93,28 +99,48 @@ pub fn decode(
     }
     let left = usize::from(u16::from_le_bytes([count_low, count_high]));
     let marks = Marks::from_byte(marks);
-    let behind = walk(groups, left, payload_bytes).ok_or(BodyError::Malformed)?;
+    let nobody = Name { id: NodeId(0), incarnation: Incarnation::new(0), sequence: 0 };
+    let mut entries = Entries {
+        groups,
+        payload_bytes,
+        left,
+        group: None,
+        agreed: [nobody; MAX_ENTRIES],
+        skipped: [0; MAX_ENTRIES],
+        is_first: true,
+        stepped: [0; MAX_PAYLOAD_BYTES as usize],
+    };
+    let behind = walk(groups, left, payload_bytes, &mut entries.skipped);
+    let behind = behind.ok_or(BodyError::Malformed)?;
     if !marks.has(Marks::RECORDS) && !behind.is_empty() {
         return Err(BodyError::Malformed);
     }
-    let nobody = Name { id: NodeId(0), incarnation: Incarnation::new(0), sequence: 0 };
-    let agreed = [nobody; MAX_ENTRIES];
-    let stepped = [0; MAX_PAYLOAD_BYTES as usize];
-    Ok((marks, Entries { groups, payload_bytes, left, group: None, agreed, stepped }, behind))
+    Ok((marks, entries, behind))
 }
 
 /// Looks at the form of all groups and returns what follows them; `None` if it is wrong somewhere.
-fn walk(mut groups: Reader<'_>, mut left: usize, payload_bytes: usize) -> Option<&[u8]> {
+/// Notes how many bases each entry of the first one passes over.
+fn walk<'a>(
+    mut groups: Reader<'a>,
+    mut left: usize,
+    payload_bytes: usize,
+    skipped: &mut [u8; MAX_ENTRIES],
+) -> Option<&'a [u8]> {
+    let mut is_first = true;
     while left > 0 {
         let mut group = Group::read(&mut groups, payload_bytes)?;
         left = left.checked_sub(usize::from(group.left))?;
+        let notes = core::mem::take(&mut is_first);
         if group.whole.is_some() {
             continue; // entries of one length, which is that of the group
         }
         let mut span = 0;
-        while group.left > 0 {
-            span += 1 + group.next(payload_bytes)?.skipped();
-        }
+        group.walk(payload_bytes, |at, bases| {
+            span += 1 + u32::from(bases);
+            if notes {
+                skipped[at] = bases;
+            }
+        })?;
         if span > MAX_SPAN || !group.is_through() {
             return None;
         }
@@ -135,7 +161,8 @@ impl<'a> Entries<'a> {
             }
             let group = Group::read(&mut self.groups, self.payload_bytes)?;
             self.left = self.left.checked_sub(usize::from(group.left))?;
-            if !self.agrees(group, bases) {
+            let is_first = core::mem::take(&mut self.is_first);
+            if !self.agrees(group, is_first, bases) {
                 return Some(Step::Disagreed(group.left));
             }
             self.group = Some(group);
@@ -150,7 +177,7 @@ impl<'a> Entries<'a> {
                 Step::Whole(entry)
             });
         }
-        let at = usize::from(group.count - group.left);
+        let at = group.at();
         let spoken = group.next(self.payload_bytes)?;
         let (from, with_base) = match spoken.whose {
             Whose::Named { name, with_base } => (name, with_base),
@@ -162,18 +189,19 @@ impl<'a> Entries<'a> {
         let base = sent.or_else(|| bases.base(name.id).filter(|base| base.name == name));
         // Who has the later base already needs no step to it.
         let step = spoken.step.filter(|_| base.is_none());
-        let steps_from = bases.base(name.id).filter(|base| step.is_some() && base.name == from);
+        let steps_from = step.and_then(|_| bases.base(name.id).filter(|base| base.name == from));
         let is_known = base.or(steps_from).is_some_and(|base| base.copy_to(payload));
         let last = sequence + spoken.distance;
         let is_after = spoken.step.is_some() || spoken.distance > 0;
         if !is_known || (is_after && last > Stamp::SEQUENCE_MAX) {
+            group.pass(&spoken, self.payload_bytes)?;
             return Some(Step::NoBase(name.id));
         }
         if let Some((_, change)) = step {
-            change.apply(payload);
+            change.apply(payload)?;
             self.stepped[..self.payload_bytes].copy_from_slice(payload);
         }
-        spoken.change.apply(payload);
+        group.apply(&spoken, payload)?;
         let stamp = Stamp::new(name.incarnation, last);
         let age_micros = age::decode_micros(spoken.age);
         let (id, base_sequence, base) = (name.id, name.sequence, with_base);
@@ -188,18 +216,23 @@ impl<'a> Entries<'a> {
     }
 
     /// Whether the bases that a group is by are held, all of them; notes their names.
-    fn agrees(&mut self, mut group: Group<'_>, bases: &impl Bases) -> bool {
+    fn agrees(&mut self, mut group: Group<'_>, is_first: bool, bases: &impl Bases) -> bool {
         let Some((first, digest)) = group.agreed else { return true };
+        if !is_first {
+            let skipped = &mut self.skipped;
+            if group.walk(self.payload_bytes, |at, bases| skipped[at] = bases).is_none() {
+                return false;
+            }
+        }
         let (mut from, mut held) = (Some(first), Digest::new());
-        while group.left > 0 {
-            let at = usize::from(group.count - group.left);
-            let Some(spoken) = group.next(self.payload_bytes) else { return false };
-            for _ in 0..=spoken.skipped() {
+        let entries = self.agreed.iter_mut().zip(self.skipped).take(usize::from(group.count));
+        for (name, skipped) in entries {
+            for _ in 0..=skipped {
                 let Some(base) = from.and_then(|id| bases.base_from(id)) else { return false };
-                self.agreed[at] = base.name;
+                *name = base.name;
                 from = base.name.id.0.checked_add(1).map(NodeId);
             }
-            held.add(self.agreed[at]);
+            held.add(*name);
         }
         held.finish() == digest
     }
@@ -216,7 +249,7 @@ enum Whose<'a> {
     /// The base is named, and may have come along.
     Named { name: Name, with_base: Option<&'a [u8]> },
     /// So many bases lie between this one and the one before.
-    Agreed { skipped: u32 },
+    Agreed { skipped: u8 },
 }
 
 /// What the bits of one entry say.
@@ -227,11 +260,12 @@ struct Spoken<'a> {
     step: Option<(u32, Change<'a>)>,
     distance: u32,
     age: u16,
+    /// What it says otherwise, which the group is left in front of.
     change: Change<'a>,
 }
 
 impl Spoken<'_> {
-    fn skipped(&self) -> u32 {
+    fn skipped(&self) -> u8 {
         match self.whose {
             Whose::Named { .. } => 0,
             Whose::Agreed { skipped } => skipped,
@@ -322,7 +356,37 @@ impl<'a> Group<'a> {
         WireEntry::read(self.bases.bytes(ENTRY_OVERHEAD_BYTES + payload_bytes)?)
     }
 
-    /// The next entry; `None` if its bits are wrong.
+    /// Which of its entries is the next.
+    fn at(&self) -> usize {
+        usize::from(self.count - self.left)
+    }
+
+    /// Goes past all entries, and says of each how many bases it passes over; `None` if the bits
+    /// are wrong.
+    fn walk(&mut self, payload_bytes: usize, mut note: impl FnMut(usize, u8)) -> Option<()> {
+        while self.left > 0 {
+            let at = self.at();
+            let spoken = self.next(payload_bytes)?;
+            self.pass(&spoken, payload_bytes)?;
+            note(at, spoken.skipped());
+        }
+        Some(())
+    }
+
+    /// Goes past the change of the entry that was read last; `None` if its bits are wrong.
+    fn pass(&mut self, spoken: &Spoken<'a>, payload_bytes: usize) -> Option<()> {
+        self.bits = spoken.change.behind(payload_bytes)?;
+        Some(())
+    }
+
+    /// The same, and makes of the base in `payload` what its origin said.
+    fn apply(&mut self, spoken: &Spoken<'a>, payload: &mut [u8]) -> Option<()> {
+        self.bits = spoken.change.apply(payload)?;
+        Some(())
+    }
+
+    /// The next entry up to its change, which is then to be passed or applied; `None` if its bits
+    /// are wrong.
     fn next(&mut self, payload_bytes: usize) -> Option<Spoken<'a>> {
         let whose = self.whose(payload_bytes)?;
         let (units, change) = self.step(&whose, payload_bytes)?;
@@ -331,7 +395,7 @@ impl<'a> Group<'a> {
         let distance = above.checked_add(u32::from(self.least_distance))?;
         let above = u16::try_from(self.bits.number(self.age_order)?).ok()?;
         let age = self.least_age.checked_add(above)?;
-        let change = Change::read(&mut self.bits, payload_bytes)?;
+        let change = Change::begin(self.bits)?;
         // A base differs in nothing from itself, and nothing comes behind the last sequence.
         let behind = units.checked_add(distance)?;
         let last = match whose {
@@ -357,13 +421,16 @@ impl<'a> Group<'a> {
             return Some((0, None));
         }
         let units = self.bits.number(STEP_ORDER)?.checked_add(1)?;
-        Some((units, Some(Change::read(&mut self.bits, payload_bytes)?)))
+        let change = Change::begin(self.bits)?;
+        self.bits = change.behind(payload_bytes)?;
+        Some((units, Some(change)))
     }
 
     fn whose(&mut self, payload_bytes: usize) -> Option<Whose<'a>> {
         if self.agreed.is_some() {
             let skipped = self.bits.number(0).filter(|&skipped| skipped <= MAX_SKIPPED)?;
-            return Some(Whose::Agreed { skipped });
+            // They are at most 255.
+            return Some(Whose::Agreed { skipped: skipped as u8 });
         }
         let name = Name {
             id: NodeId(self.bits.take(ID_BITS)?),
