@@ -171,6 +171,16 @@ impl<'a> BitReader<'a> {
         Self { bytes, at: 0 }
     }
 
+    /// Bits that were read.
+    pub(super) fn at(self) -> usize {
+        self.at
+    }
+
+    /// The same bits, of which so many were read.
+    pub(super) fn moved_to(self, at: usize) -> Self {
+        Self { at, ..self }
+    }
+
     /// The next bits, [`MAX_BITS`] or more, with zeros behind the last ones: whoever uses some of
     /// them [skips](BitReader::skip) these, and hears whether there were so many.
     #[inline]

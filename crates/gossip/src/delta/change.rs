@@ -24,13 +24,9 @@
 //! A change reads nothing of the payload's schema: user metrics and payloads of other schemas are
 //! changed in the same way.
 
-use super::bits::{BitReader, BitWriter, Code, MAX_BITS, ones, short_number};
+use super::bits::{BitReader, BitWriter, Code};
 use super::differences::{each_difference, words_in};
-
-/// Bits that say how many zeros a difference ends in.
-const ZEROS_BITS: u32 = 4;
-/// The zeros of the word before the first: no difference ends in so many.
-const NO_ZEROS: u32 = 16;
+use super::word::{Coder, NO_ZEROS, Word};
 
 /// The bits that a change takes.
 pub(super) fn bits(base: &[u8], payload: &[u8]) -> usize {
@@ -114,69 +110,42 @@ fn put_as_it_is(bits: &mut BitWriter<'_>, payload: &[u8]) {
     }
 }
 
-/// Tells one difference after the other.
-struct Coder {
-    /// The word behind the one before.
-    next: u32,
-    /// The zeros that the one before ends in.
-    zeros: u32,
-}
-
-impl Coder {
-    fn new() -> Self {
-        Self { next: 0, zeros: NO_ZEROS }
-    }
-
-    /// At most 59 bits: 30 that say where it is, and 29 of the difference.
-    #[inline]
-    fn code(&mut self, at: u32, difference: i16) -> Code {
-        let place = Code::number((at - self.next) as u16, 1);
-        self.next = at + 1;
-        // It is not 0; that its lowest one is there is said so that it is not looked whether it is.
-        let size = u32::from(difference.unsigned_abs());
-        let zeros = (size | 1 << 16).trailing_zeros();
-        let before = core::mem::replace(&mut self.zeros, zeros);
-        let odd = size >> zeros | 1;
-        let length = odd.ilog2() + 1;
-        let zeros = match before {
-            NO_ZEROS => Code::new(zeros, ZEROS_BITS),
-            _ if before == zeros => Code::new(1, 1),
-            _ => Code::new(zeros << 1, 1 + ZEROS_BITS),
-        };
-        let inner_bits = length.saturating_sub(2);
-        let inner = Code::new((odd >> 1) & ((1 << inner_bits) - 1), inner_bits);
-        place
-            .then(zeros)
-            .then(Code::new(u32::from(difference < 0), 1))
-            .then(LENGTHS[length as usize % LENGTHS.len()])
-            .then(inner)
-    }
-}
-
-/// Codes of lengths, of which the largest is 16.
-static LENGTHS: [Code; 32] = {
-    let (mut codes, mut length) = ([Code::new(0, 0); 32], 1);
-    while length <= 16 {
-        codes[length] = Code::number(length as u16 - 1, 0);
-        length += 1;
-    }
-    codes
-};
-
 /// A change in a received body, as far as it was read: the number of words.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change<'a> {
-    bits: BitReader<'a>,
+    /// What follows the number of its words.
+    pub(super) bits: BitReader<'a>,
     /// Words that differ; one more than there are where the payload is there as it is.
     pub(super) words: u32,
 }
 
 /// What is told of a word.
-enum Told {
+pub(super) enum Told {
     /// By how much it differs from that of the base.
     Difference(i16),
     /// The bytes that are there.
     Bytes(u16),
+}
+
+impl Told {
+    /// Makes of a word of the base, which `payload` has, what is told.
+    #[inline]
+    pub(super) fn put(self, payload: &mut [u8], at: usize) {
+        let bytes = &mut payload[2 * at..];
+        if let Some(bytes) = bytes.first_chunk_mut() {
+            let word = match self {
+                Self::Difference(by) => u16::from_le_bytes(*bytes).wrapping_add(by as u16),
+                Self::Bytes(word) => word,
+            };
+            *bytes = word.to_le_bytes();
+        } else {
+            // A last odd byte.
+            bytes[0] = match self {
+                Self::Difference(by) => bytes[0].wrapping_add(by as u8),
+                Self::Bytes(word) => word as u8,
+            };
+        }
+    }
 }
 
 impl<'a> Change<'a> {
@@ -198,104 +167,46 @@ impl<'a> Change<'a> {
     /// it is `None` the change is malformed and `payload` nothing.
     #[inline]
     pub(super) fn apply(mut self, payload: &mut [u8]) -> Option<BitReader<'a>> {
-        self.walk(payload.len(), |at, told| {
-            let bytes = &mut payload[2 * at..];
-            if let Some(bytes) = bytes.first_chunk_mut() {
-                let changed = match told {
-                    Told::Difference(by) => u16::from_le_bytes(*bytes).wrapping_add(by as u16),
-                    Told::Bytes(word) => word,
-                };
-                *bytes = changed.to_le_bytes();
-            } else {
-                // A last odd byte.
-                bytes[0] = match told {
-                    Told::Difference(difference) => bytes[0].wrapping_add(difference as u8),
-                    Told::Bytes(word) => word as u8,
-                };
-            }
-        })?;
+        self.walk(payload.len(), |at, told| told.put(payload, at))?;
         Some(self.bits)
     }
 
+    /// Whether the payload is there as it is.
     #[inline]
-    fn walk(&mut self, payload_bytes: usize, mut take: impl FnMut(usize, Told)) -> Option<()> {
+    pub(super) fn is_as_it_is(self, payload_bytes: usize) -> bool {
+        self.words == words_in(payload_bytes) + 1
+    }
+
+    /// Gives each word and what is told of it, and leaves the bits behind them; `None` if it is cut
+    /// off or reaches beyond the payload.
+    #[inline]
+    pub(super) fn walk(
+        &mut self,
+        payload_bytes: usize,
+        mut take: impl FnMut(usize, Told),
+    ) -> Option<()> {
         let (words, mut next) = (words_in(payload_bytes), 0u32);
-        if self.words == words + 1 {
+        if self.is_as_it_is(payload_bytes) {
             for at in 0..words as usize {
                 let bytes = (payload_bytes - 2 * at).min(2);
                 take(at, Told::Bytes(self.bits.take(8 * bytes as u32)? as u16));
             }
             return Some(());
         }
-        let mut zeros = NO_ZEROS;
+        let (mut bits, mut zeros) = (self.bits, NO_ZEROS);
         for _ in 0..self.words {
-            let (gap, difference) = read_word(&mut self.bits, &mut zeros)?;
-            let at = next + gap;
+            let word = Word::read(bits.look(), zeros)?;
+            bits.skip(word.bits.into())?;
+            let at = next + u32::from(word.gap);
             if at >= words {
                 return None;
             }
-            next = at + 1;
-            take(at as usize, Told::Difference(difference));
+            (next, zeros) = (at + 1, word.zeros.into());
+            take(at as usize, Told::Difference(word.difference));
         }
+        self.bits = bits;
         Some(())
     }
-}
-
-/// The most ones in front of a place, of which no payload has one: it would be 16,382 words long.
-const MAX_PLACE_LENGTH: u32 = 12;
-/// The most ones in front of a length, which is at most 16.
-const MAX_LENGTH_LENGTH: u32 = 4;
-const _: () = assert!(
-    (2 * MAX_PLACE_LENGTH + 2) + (1 + ZEROS_BITS) + 1 + (2 * MAX_LENGTH_LENGTH + 1) + 14
-        <= MAX_BITS,
-    "a word is read in one look"
-);
-
-/// Reads a word that differs behind one that ends in so many zeros: how many words lie in between
-/// that do not, and by how much it does. Notes how many zeros it ends in.
-///
-/// What is said of a word is as good as random, so nothing here is a branch but what is malformed.
-#[inline]
-fn read_word(bits: &mut BitReader<'_>, before: &mut u32) -> Option<(u32, i16)> {
-    let held = bits.look();
-    let place_length = held.trailing_ones();
-    if place_length > MAX_PLACE_LENGTH {
-        return None;
-    }
-    let gap = short_number(held, place_length, 1);
-    let place_bits = 2 * place_length + 2;
-    let held = (held >> place_bits) as u32;
-
-    // One bit says whether the zeros are those of the word before, of all words but the first.
-    let flag_bits = u32::from(*before != NO_ZEROS);
-    let is_same = held & flag_bits;
-    let told = held >> flag_bits & 15;
-    // What is alike has one code, the short one.
-    let is_told_again = is_same == 0 && told == *before;
-    let zeros = if is_same == 1 { *before } else { told };
-    let zeros_bits = flag_bits + ZEROS_BITS * (1 - is_same);
-    let held = held >> zeros_bits;
-    let is_negative = held & 1;
-    let held = u64::from(held >> 1);
-
-    let prefix = held.trailing_ones();
-    if prefix > MAX_LENGTH_LENGTH {
-        return None;
-    }
-    let length = short_number(held, prefix, 0) + 1;
-    let inner_bits = length.saturating_sub(2);
-    let inner = (held >> (2 * prefix + 1) & ones(inner_bits)) as u32;
-    // Its highest and its lowest one, which are one bit if it has no other.
-    let size = (1 << (length - 1) | inner << 1 | 1) << zeros;
-    // At most 2^15, and that only downwards.
-    let is_too_large = length + zeros > 16 || size >= (1 << 15) + is_negative;
-    bits.skip(place_bits + zeros_bits + 1 + 2 * prefix + 1 + inner_bits)?;
-    if is_told_again || is_too_large {
-        return None;
-    }
-    *before = zeros;
-    let difference = (size ^ is_negative.wrapping_neg()).wrapping_add(is_negative) as i16;
-    Some((gap, difference))
 }
 
 #[cfg(test)]
@@ -304,6 +215,7 @@ mod tests {
 
     use super::*;
     use crate::delta::plain;
+    use crate::delta::word::ZEROS_BITS;
 
     /// A change in bytes of its own.
     fn written(base: &[u8], payload: &[u8]) -> Vec<u8> {

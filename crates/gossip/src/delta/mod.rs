@@ -69,12 +69,14 @@ mod bits;
 mod change;
 mod differences;
 mod form;
+mod notes;
 mod origin;
 #[cfg(test)]
 mod plain;
 mod reader;
 mod shelf;
 pub(crate) mod window;
+mod word;
 mod writer;
 
 pub use bases::{Base, Bases, Name};

@@ -3,9 +3,9 @@
 //! A body is walked twice. The first walk looks at its form alone and refuses the whole of it, so
 //! that nothing of a malformed datagram is used; it needs no base. The second gives one entry after
 //! the other, and asks for bases as it goes, so that between two entries the receiver may take the
-//! first one in; a change is applied while it is read. Which bases the first group means the first
-//! walk has noted: most bodies have one group by bases that are agreed on, and it comes first.
-//! Later ones are walked once more, before their first entry.
+//! first one in. What the first walk read of the first group it has noted (`notes.rs`): most bodies
+//! have one group by bases that are agreed on, and it comes first. Later ones are walked once more,
+//! before their first entry.
 
 use super::bases::{Base, Bases, DIGEST_BYTES, Digest, Name};
 use super::bits::BitReader;
@@ -14,6 +14,7 @@ use super::form::{
     AGREED, AGREED_STEPS, HEAD_BYTES, ID_BITS, INCARNATION_BITS, MAX_ENTRIES, MAX_SKIPPED,
     MAX_SPAN, NAMED, NAMED_STEPS, SEQUENCE_BITS, STEP_ORDER, WHOLE, WHOLE_BASES, WHOLE_HEAD_BYTES,
 };
+use super::notes::Notes;
 use crate::age;
 use crate::config::MAX_PAYLOAD_BYTES;
 use crate::entry::{Incarnation, NodeId, Stamp};
@@ -71,8 +72,8 @@ pub struct Entries<'a> {
     /// The bases of a group that sender and receiver agree on: by name, since what is held may
     /// change between two entries.
     agreed: [Name; MAX_ENTRIES],
-    /// How many bases each entry of the first group passes over.
-    skipped: [u8; MAX_ENTRIES],
+    /// Of the group that was begun; before that of the first one.
+    notes: Notes,
     /// Whether no group was begun.
     is_first: bool,
     /// The base of the last entry, if it came as a change by an earlier one.
@@ -106,11 +107,11 @@ pub fn decode(
         left,
         group: None,
         agreed: [nobody; MAX_ENTRIES],
-        skipped: [0; MAX_ENTRIES],
+        notes: Notes::new(),
         is_first: true,
         stepped: [0; MAX_PAYLOAD_BYTES as usize],
     };
-    let behind = walk(groups, left, payload_bytes, &mut entries.skipped);
+    let behind = walk(groups, left, payload_bytes, &mut entries.notes);
     let behind = behind.ok_or(BodyError::Malformed)?;
     if !marks.has(Marks::RECORDS) && !behind.is_empty() {
         return Err(BodyError::Malformed);
@@ -119,28 +120,22 @@ pub fn decode(
 }
 
 /// Looks at the form of all groups and returns what follows them; `None` if it is wrong somewhere.
-/// Notes how many bases each entry of the first one passes over.
+/// Notes what the first one says.
 fn walk<'a>(
     mut groups: Reader<'a>,
     mut left: usize,
     payload_bytes: usize,
-    skipped: &mut [u8; MAX_ENTRIES],
+    notes: &mut Notes,
 ) -> Option<&'a [u8]> {
-    let mut is_first = true;
+    let mut notes = Some(notes);
     while left > 0 {
         let mut group = Group::read(&mut groups, payload_bytes)?;
         left = left.checked_sub(usize::from(group.left))?;
-        let notes = core::mem::take(&mut is_first);
+        let notes = notes.take();
         if group.whole.is_some() {
             continue; // entries of one length, which is that of the group
         }
-        let mut span = 0;
-        group.walk(payload_bytes, |at, bases| {
-            span += 1 + u32::from(bases);
-            if notes {
-                skipped[at] = bases;
-            }
-        })?;
+        let span = group.walk(payload_bytes, notes)?;
         if span > MAX_SPAN || !group.is_through() {
             return None;
         }
@@ -194,14 +189,14 @@ impl<'a> Entries<'a> {
         let last = sequence + spoken.distance;
         let is_after = spoken.step.is_some() || spoken.distance > 0;
         if !is_known || (is_after && last > Stamp::SEQUENCE_MAX) {
-            group.pass(&spoken, self.payload_bytes)?;
+            group.bits = self.notes.pass(spoken.change, self.payload_bytes)?;
             return Some(Step::NoBase(name.id));
         }
         if let Some((_, change)) = step {
             change.apply(payload)?;
             self.stepped[..self.payload_bytes].copy_from_slice(payload);
         }
-        group.apply(&spoken, payload)?;
+        group.bits = self.notes.apply(spoken.change, payload)?;
         let stamp = Stamp::new(name.incarnation, last);
         let age_micros = age::decode_micros(spoken.age);
         let (id, base_sequence, base) = (name.id, name.sequence, with_base);
@@ -217,16 +212,16 @@ impl<'a> Entries<'a> {
 
     /// Whether the bases that a group is by are held, all of them; notes their names.
     fn agrees(&mut self, mut group: Group<'_>, is_first: bool, bases: &impl Bases) -> bool {
-        let Some((first, digest)) = group.agreed else { return true };
         if !is_first {
-            let skipped = &mut self.skipped;
-            if group.walk(self.payload_bytes, |at, bases| skipped[at] = bases).is_none() {
-                return false;
-            }
+            self.notes.forget();
+        }
+        let Some((first, digest)) = group.agreed else { return true };
+        if !is_first && group.walk(self.payload_bytes, Some(&mut self.notes)).is_none() {
+            return false;
         }
         let (mut from, mut held) = (Some(first), Digest::new());
-        let entries = self.agreed.iter_mut().zip(self.skipped).take(usize::from(group.count));
-        for (name, skipped) in entries {
+        let names = &mut self.agreed[..usize::from(group.count)];
+        for (name, &skipped) in names.iter_mut().zip(&self.notes.skipped) {
             for _ in 0..=skipped {
                 let Some(base) = from.and_then(|id| bases.base_from(id)) else { return false };
                 *name = base.name;
@@ -252,6 +247,15 @@ enum Whose<'a> {
     Agreed { skipped: u8 },
 }
 
+impl Whose<'_> {
+    fn skipped(&self) -> u8 {
+        match self {
+            Whose::Named { .. } => 0,
+            Whose::Agreed { skipped } => *skipped,
+        }
+    }
+}
+
 /// What the bits of one entry say.
 #[derive(Clone, Copy, Debug)]
 struct Spoken<'a> {
@@ -262,15 +266,6 @@ struct Spoken<'a> {
     age: u16,
     /// What it says otherwise, which the group is left in front of.
     change: Change<'a>,
-}
-
-impl Spoken<'_> {
-    fn skipped(&self) -> u8 {
-        match self.whose {
-            Whose::Named { .. } => 0,
-            Whose::Agreed { skipped } => skipped,
-        }
-    }
 }
 
 /// A group of entries.
@@ -361,32 +356,28 @@ impl<'a> Group<'a> {
         usize::from(self.count - self.left)
     }
 
-    /// Goes past all entries, and says of each how many bases it passes over; `None` if the bits
-    /// are wrong.
-    fn walk(&mut self, payload_bytes: usize, mut note: impl FnMut(usize, u8)) -> Option<()> {
+    /// Goes past all entries, and notes what they say where that is wanted; gives how many bases
+    /// they go through. `None` if the bits are wrong.
+    fn walk(&mut self, payload_bytes: usize, mut notes: Option<&mut Notes>) -> Option<u32> {
+        let mut span = 0;
         while self.left > 0 {
             let at = self.at();
-            let spoken = self.next(payload_bytes)?;
-            self.pass(&spoken, payload_bytes)?;
-            note(at, spoken.skipped());
+            let Spoken { whose, change, .. } = self.next(payload_bytes)?;
+            let skipped = whose.skipped();
+            span += 1 + u32::from(skipped);
+            self.bits = match &mut notes {
+                Some(notes) => {
+                    notes.skipped[at] = skipped;
+                    notes.note(change, payload_bytes)?
+                }
+                None => change.behind(payload_bytes)?,
+            };
         }
-        Some(())
+        Some(span)
     }
 
-    /// Goes past the change of the entry that was read last; `None` if its bits are wrong.
-    fn pass(&mut self, spoken: &Spoken<'a>, payload_bytes: usize) -> Option<()> {
-        self.bits = spoken.change.behind(payload_bytes)?;
-        Some(())
-    }
-
-    /// The same, and makes of the base in `payload` what its origin said.
-    fn apply(&mut self, spoken: &Spoken<'a>, payload: &mut [u8]) -> Option<()> {
-        self.bits = spoken.change.apply(payload)?;
-        Some(())
-    }
-
-    /// The next entry up to its change, which is then to be passed or applied; `None` if its bits
-    /// are wrong.
+    /// The next entry up to its change, behind which `bits` are then to be moved; `None` if its
+    /// bits are wrong.
     fn next(&mut self, payload_bytes: usize) -> Option<Spoken<'a>> {
         let whose = self.whose(payload_bytes)?;
         let (units, change) = self.step(&whose, payload_bytes)?;
