@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,22 +25,52 @@ SCATTER_ALONE = 0.5
 """Prior probability that the repetitions' scatter is all the noise there is."""
 
 _FLOOR_SD = 3e-8
-_EXTRA_FACTORS = (2.0, 4.0, 10.0, 25.0)
+_EXTRA_FACTORS = np.array([1.0, 2.0, 4.0, 10.0, 25.0])
+"""Scales over that of the repetitions, which is the first."""
 _EXTRA_SHARE = 0.7
 _EXTRA_FREEDOM = 3.0
-_SD_GRID = (1e-7, 1e-5, 1e-4, 1e-3, 4e-3, 0.015, 0.05, 0.15)
+_SD_GRID = np.array([1e-7, 1e-5, 1e-4, 1e-3, 4e-3, 0.015, 0.05, 0.15])
 _GRID_FREEDOM = 2.0
+_KINDS = (1, len(_EXTRA_FACTORS) - 1, len(_SD_GRID))
+"""How many scales: the repetitions' own, factors of it, and some per cent."""
+
+_FREEDOMS = np.repeat([0.0, _EXTRA_FREEDOM, _GRID_FREEDOM], _KINDS)
+"""Degrees of freedom of all scales; the first are the repetitions'."""
+
+_SHARES = np.repeat(
+    [
+        SCATTER_ALONE,
+        (1.0 - SCATTER_ALONE) * _EXTRA_SHARE / _KINDS[1],
+        (1.0 - SCATTER_ALONE) * (1 - _EXTRA_SHARE) / _KINDS[2],
+    ],
+    _KINDS,
+)
 _LOG_SQUARES = np.linspace(math.log(1e-20), math.log(1e5), 384)
+_SQUARES = np.exp(_LOG_SQUARES)
+"""The sums of squares that the tables are of."""
 
 
 @dataclass(frozen=True)
 class Noise:
-    """The log likelihood of R as a table, the part of wider noise, and the sizes' weights."""
+    """The sizes' weights, and the log likelihood of R as a table.
+
+    `shares` are the components' parts of the likelihood (rows) there, the repetitions' scatter
+    first if there `is_scatter`; `scales` their sums of squares, one each, and `freedoms` what
+    variances have.
+    """
 
     weights: Floats
     table: Floats
-    variances: Floats
-    beyond_scatter: Floats
+    shares: Floats
+    scales: Floats
+    freedoms: Floats
+    is_scatter: bool
+
+    @cached_property
+    def variances(self) -> Floats:
+        """Logarithms of the expected variance as a table, made when it is first asked for."""
+        squares = self.scales[:, None] + _SQUARES
+        return np.log(_summed(self.shares * squares / self.freedoms[:, None]))
 
     def log_likelihood(self, squares: Floats) -> Floats:
         """Return ln p(data | R), up to a constant of the sizes alone."""
@@ -58,7 +89,9 @@ class Noise:
 
     def wider(self, squares: float) -> float:
         """Return the probability that there is more noise than the repetitions show."""
-        return float(np.interp(math.log(squares + 1e-20), _LOG_SQUARES, self.beyond_scatter))
+        if not self.is_scatter:
+            return 1.0
+        return float(np.interp(math.log(squares + 1e-20), _LOG_SQUARES, 1.0 - self.shares[0]))
 
 
 def noise_of(summary: Summary, apart: float = 0.0) -> Noise:
@@ -67,48 +100,35 @@ def noise_of(summary: Summary, apart: float = 0.0) -> Noise:
     mean_count = count / float((1.0 / summary.counts).sum())
     weights = 2.0 / (1.0 + mean_count / summary.counts)
     scales, freedoms, shares = _components(summary, mean_count, apart)
-    squares = np.exp(_LOG_SQUARES)[:, None]
     total = freedoms * scales**2
     half = (freedoms + count - 1) / 2
-    constant = [math.lgamma(h) - math.lgamma(f / 2) for h, f in zip(half, freedoms)]
-    logs = (
-        np.log(shares)
-        + np.array(constant)
-        + freedoms / 2 * np.log(total)
-        - half * np.log(total + squares)
-    )
-    top = logs.max(axis=1, keepdims=True)
+    listed = freedoms.tolist()
+    known = {f: math.lgamma((f + count - 1) / 2) - math.lgamma(f / 2) for f in set(listed)}
+    constant = np.array([known[f] for f in listed])
+    outer = np.log(shares) + constant + freedoms / 2 * np.log(total)
+    # Components are rows: along a row all is the same, and the maximum of short ones is slow.
+    logs = outer[:, None] - half[:, None] * np.log(total[:, None] + _SQUARES)
+    top = logs.max(axis=0)
     parts = np.exp(logs - top)
-    sums = parts.sum(axis=1, keepdims=True)
-    shares_of = parts / sums
-    variance = (shares_of * (total + squares) / np.maximum(2 * half - 2, 1.0)).sum(axis=1)
-    alone = shares_of[:, 0] if summary.freedom else np.zeros(len(squares))
-    table = (top + np.log(sums))[:, 0]
-    return Noise(weights, table, np.log(variance), 1.0 - alone)
+    sums = _summed(parts)
+    table, left = top + np.log(sums), np.maximum(2 * half - 2, 1.0)
+    return Noise(weights, table, parts / sums, total, left, summary.freedom > 0)
+
+
+def _summed(parts: Floats) -> Floats:
+    """Return sums over the rows, added up as those of contiguous values are, in pairs."""
+    return np.asarray(np.ascontiguousarray(parts.T).sum(axis=1))
 
 
 def _components(summary: Summary, mean_count: float, apart: float) -> tuple[Floats, Floats, Floats]:
     """Return scales (standard deviations of a size's logarithm), degrees of freedom and shares."""
-    grid = np.array(_SD_GRID)
     if not summary.freedom:
-        return grid, np.full(len(grid), _GRID_FREEDOM), np.full(len(grid), 1.0 / len(grid))
+        count = len(_SD_GRID)
+        return _SD_GRID, np.full(count, _GRID_FREEDOM), np.full(count, 1.0 / count)
     own = max(math.hypot(math.sqrt(summary.variance / mean_count), apart), _FLOOR_SD)
-    extra = own * np.array(_EXTRA_FACTORS)
-    rest = 1.0 - SCATTER_ALONE
-    scales = np.concatenate([[own], extra, grid])
-    freedoms = np.concatenate(
-        [
-            [float(summary.freedom)],
-            np.full(len(extra), _EXTRA_FREEDOM),
-            np.full(len(grid), _GRID_FREEDOM),
-        ]
-    )
-    shares = np.concatenate(
-        [
-            [SCATTER_ALONE],
-            np.full(len(extra), rest * _EXTRA_SHARE / len(extra)),
-            np.full(len(grid), rest * (1 - _EXTRA_SHARE) / len(grid)),
-        ]
-    )
+    scales = np.concatenate([own * _EXTRA_FACTORS, _SD_GRID])
     larger = scales >= 0.99 * own
-    return np.maximum(scales[larger], own), freedoms[larger], shares[larger] / shares[larger].sum()
+    freedoms = _FREEDOMS[larger]
+    freedoms[0] = summary.freedom
+    shares = _SHARES[larger]
+    return np.maximum(scales[larger], own), freedoms, shares / shares.sum()
