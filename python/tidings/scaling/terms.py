@@ -177,6 +177,10 @@ def log_values_of(exponents: NDArray[np.float64], x: NDArray[np.float64]) -> NDA
 
     Below 1, where a logarithm is negative, it counts as 0.
     """
+    if (x > 1.0).all():
+        # The usual case, where all terms are finite: no row needs to be left out.
+        linear = exponents[:, :1] * np.log(x) + exponents[:, 2:] * (x * math.log(2.0))
+        return np.asarray(linear + exponents[:, 1:2] * np.log(np.log2(x)))
     with np.errstate(divide="ignore", invalid="ignore"):
         log_log = np.log(np.maximum(np.log2(x), 0.0))
         values = exponents[:, :1] * np.log(x) + exponents[:, 2:] * (x * math.log(2.0))

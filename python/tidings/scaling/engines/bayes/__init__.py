@@ -8,8 +8,8 @@ down by that.
 
 `summary` reduces the measurements, `noise` is the likelihood of residuals, `candidates` the terms,
 `linear` fits them roughly, `pairs` chooses sums of two, `forms` adds those with negative
-coefficients where counts are exact, `evidence` has the integrals, `averaging` what is computed from
-them, `posterior` the answers, `tails` the bounds of intervals.
+coefficients where counts are exact, `search` finds free exponents, `evidence` has the integrals,
+`averaging` what is computed from them, `posterior` the answers, `tails` the bounds of intervals.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tidings.scaling.engines.bayes import cliff, forms, free, pairs, steps, tails
+from tidings.scaling.engines.bayes import cliff, forms, free, pairs, search, steps, tails
 from tidings.scaling.engines.bayes.candidates import Candidates, candidates
 from tidings.scaling.engines.bayes.cliff import Cliff
-from tidings.scaling.engines.bayes.evidence import Found, Problem, Rows
+from tidings.scaling.engines.bayes.evidence import Problem, Rows
 from tidings.scaling.engines.bayes.forms import Forms
 from tidings.scaling.engines.bayes.linear import Linear
 from tidings.scaling.engines.bayes.noise import noise_of
 from tidings.scaling.engines.bayes.posterior import Points, Posterior
+from tidings.scaling.engines.bayes.search import Found
 from tidings.scaling.engines.bayes.steps import Steps
 from tidings.scaling.engines.bayes.summary import Summary, summarize
 from tidings.scaling.measurement import Measurement
@@ -319,8 +320,8 @@ def _searched(
     )
     is_free = np.arange(count + pair_count) < count
     slope = np.log(problem.sizes / problem.middle)[None, :]
-    u, q = np.concatenate([np.stack([shares, np.zeros(count)], axis=1), begins]).T
-    return problem.search(rows, slope, is_free, u, q)
+    first = np.concatenate([np.array([shares, np.zeros(count)]), begins], axis=1)
+    return search.best(problem, rows, slope, is_free, first)
 
 
 def _pair_constants(best: Floats, width: Floats, chosen: Candidates) -> tuple[Floats, Floats]:

@@ -116,10 +116,13 @@ class Candidates:
         return tuple(np.flatnonzero(grows & (logs == family)) for family in FREE_LOGS)
 
     @cached_property
-    def in_pairs(self) -> tuple[Places, Places, Places]:
-        """The indices of terms that are in pairs, and of the pairs' terms among those."""
-        paired, places = np.unique(np.append(self.leads, self.lowers), return_inverse=True)
-        return paired, places[: len(self.leads)], places[len(self.leads) :]
+    def in_pairs(self) -> tuple[Places, Places]:
+        """The indices of terms that are in pairs, and pairs' terms among those.
+
+        The latter are two rows: leading terms and lower ones.
+        """
+        paired, places = np.unique(np.array([self.leads, self.lowers]), return_inverse=True)
+        return paired, places.reshape(2, -1).astype(np.intp)
 
     @property
     def lead_exponents(self) -> Floats:

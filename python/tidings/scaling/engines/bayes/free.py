@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tidings.scaling.engines.bayes.candidates import FREE_LOGS, FREE_WEIGHT, Places
 from tidings.scaling.engines.bayes.evidence import Problem
-from tidings.scaling.engines.bayes.linear import Linear
+from tidings.scaling.engines.bayes.linear import Linear, odds
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,8 @@ def starts(linear: Linear, families: Sequence[Places]) -> tuple[Floats, Floats]:
     `families` are the places of those listed. With them ln of their part over the constant's.
     """
     found = [linear.best(places) for places in families]
-    return linear.exponents[[at for at, _ in found]], np.array([begin for _, begin in found])
+    begins = odds(*np.array([parts for _, *parts in found]).T)
+    return linear.exponents[[at for at, *_ in found]], begins
 
 
 def straight(problem: Problem) -> tuple[Floats, Floats]:

@@ -19,6 +19,7 @@ Places = NDArray[np.intp]
 _CLIP = 300.0
 _TINY = 1e-300
 _LARGEST_START = 6.0
+_CONSTANT = np.zeros((1, 3))
 
 
 class Linear:
@@ -31,8 +32,8 @@ class Linear:
         """Compute all that fits have in common."""
         self.exponents = exponents
         self.target = np.sqrt(problem.weights)
-        self.terms = _relative(problem, exponents)
-        self.constant = _relative(problem, np.zeros((1, 3)))[0]
+        vectors = _relative(problem, np.concatenate([exponents, _CONSTANT]))
+        self.terms, self.constant = vectors[:-1], vectors[-1]
         self.along = self.terms @ self.constant
         self.level = float(self.target @ self.constant)
         self.projected = (
@@ -45,26 +46,26 @@ class Linear:
         """Return parts of the value at the middle size."""
         return np.asarray(self.terms[places, self.middle] * coefficients)
 
-    def best(self, places: Places) -> tuple[int, float]:
+    def best(self, places: Places) -> tuple[int, float, float]:
         """Return the term that fits best, beside a constant if that is positive.
 
-        With it ln of the term over the constant, at the middle size.
+        With it the parts of the term and of the constant at the middle size (alone: 1 and 0).
         """
-        terms, target = self.projected[0][places], self.projected[1]
+        terms, target = self.projected[0].take(places, axis=0), self.projected[1]
         heights, own = terms @ target, (terms * terms).sum(axis=1) + _TINY
         grown = heights / own
-        left = self.level - grown * self.along[places]
+        left = self.level - grown * self.along.take(places)
         mixed = (grown > 0) & (left > 0)
-        alone = self.terms[places] @ self.target
+        alone = self.terms.take(places, axis=0) @ self.target
         squares = np.where(mixed, target @ target - heights * grown, 1.0 - alone * alone)
         at = int(squares.argmin())
         if not mixed[at]:
-            return int(places[at]), _LARGEST_START
+            return int(places[at]), 1.0, 0.0
         part = float(grown[at] * self.terms[places[at], self.middle])
-        return int(places[at]), float(odds(part, left[at] * self.constant[self.middle]))
+        return int(places[at]), part, float(left[at] * self.constant[self.middle])
 
 
-def odds(part: Floats | float, other: Floats | float) -> Floats:
+def odds(part: Floats, other: Floats) -> Floats:
     """Return ln of a part over another, as a search may begin at."""
     apart = np.log(np.maximum(part, _TINY)) - np.log(np.maximum(other, _TINY))
     return np.asarray(np.minimum(np.maximum(apart, -_LARGEST_START), _LARGEST_START))

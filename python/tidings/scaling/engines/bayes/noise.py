@@ -80,12 +80,15 @@ class Noise:
         """Return the expected variance of one size's logarithm at a sum of squares R."""
         return np.exp(np.interp(np.log(squares + 1e-20), _LOG_SQUARES, self.variances))
 
-    def slope(self, squares: Floats) -> Floats:
-        """Return -d ln p / dR, which is how sharply the likelihood falls around a minimum."""
+    def slope(self, squares: Floats, height: Floats | None = None) -> Floats:
+        """Return -d ln p / dR, which is how sharply the likelihood falls around a minimum.
+
+        `height` is ln p(data | R), where it is known.
+        """
         step = 0.05
-        return (
-            self.log_likelihood(squares) - self.log_likelihood(squares * (1 + step) + 1e-18)
-        ) / (squares * step + 1e-18)
+        height = self.log_likelihood(squares) if height is None else height
+        fall = height - self.log_likelihood(squares * (1 + step) + 1e-18)
+        return np.asarray(fall / (squares * step + 1e-18))
 
     def wider(self, squares: float) -> float:
         """Return the probability that there is more noise than the repetitions show."""

@@ -47,12 +47,12 @@ class Fitted:
 def chosen(problem: Problem, listed: Candidates, linear: Linear) -> tuple[Candidates, Floats]:
     """Return the candidates with those of their pairs that fit best, and where searches begin.
 
-    That is ln of the leading part and of the constant over the lower part, for each pair.
+    That is ln of the leading part and of the constant over the lower part (2 × pairs).
     """
     fits = fitted(problem, listed, linear)
     height = problem.noise.log_likelihood(fits.squares) + listed.log_pair_weights
-    height -= np.where(fits.positive, 0.0, _UNFIT)
-    best = (-height).argsort(kind="stable")[:WEIGHED]
+    height[~fits.positive] -= _UNFIT
+    best = _largest(height, WEIGHED)
     mass = np.exp(height - height[best[0]])
     share = mass[best].sum() / mass.sum()
     made = replace(
@@ -61,41 +61,59 @@ def chosen(problem: Problem, listed: Candidates, linear: Linear) -> tuple[Candid
         lowers=listed.lowers[best],
         pair_weights=listed.pair_weights[best] / share,
     )
-    lower = linear.at_middle(made.lowers, fits.lower[best])
-    begins = np.stack(
+    parts = np.array(
         [
-            odds(linear.at_middle(made.leads, fits.lead[best]), lower),
-            odds(fits.constant[best] * linear.constant[linear.middle], lower),
-        ],
-        axis=1,
+            linear.at_middle(made.leads, fits.lead[best]),
+            fits.constant[best] * linear.constant[linear.middle],
+        ]
     )
-    return made, np.where(fits.positive[best, None], begins, 0.0)
+    begins = odds(parts, linear.at_middle(made.lowers, fits.lower[best]))
+    return made, np.where(fits.positive[best], begins, 0.0)
 
 
 def fitted(problem: Problem, listed: Candidates, linear: Linear | None = None) -> Fitted:
     """Fit each pair, beside a constant where that is positive."""
     linear = linear or Linear(problem, listed.exponents)
-    used, leads, lowers = listed.in_pairs
-    terms, along = linear.terms[used], linear.along[used]
-    vectors = linear.projected[0][used]
-    with_constant = _coefficients(vectors, linear.projected[1], leads, lowers)
-    left = linear.level - with_constant[0] * along[leads] - with_constant[1] * along[lowers]
-    mixed = (left > 0) & (with_constant > 0).all(axis=0)
-    lead, lower = np.where(mixed, with_constant, _coefficients(terms, linear.target, leads, lowers))
+    used, both = listed.in_pairs
+    terms = linear.terms.take(used, axis=0)
+    vectors = np.array([linear.projected[0].take(used, axis=0), terms])
+    (lead, lower), alone = _coefficients(vectors, (linear.projected[1], linear.target), both)
+    along = linear.along.take(used)
+    left = linear.level - lead * along.take(both[0]) - lower * along.take(both[1])
+    mixed = (left > 0) & (lead > 0) & (lower > 0)
+    lead, lower = np.where(mixed, lead, alone[0]), np.where(mixed, lower, alone[1])
     left = np.where(mixed, left, 0.0)
-    fit = np.maximum(lead, _TINY)[:, None] * terms[leads]
-    fit += np.maximum(lower, _TINY)[:, None] * terms[lowers]
+    fit = np.maximum(lead, _TINY)[:, None] * terms.take(both[0], axis=0)
+    fit += np.maximum(lower, _TINY)[:, None] * terms.take(both[1], axis=0)
     fit += left[:, None] * linear.constant
-    squares = problem.residuals(problem.logs + np.log(fit / linear.target + 1e-300))[1]
+    fit /= linear.target
+    fit += 1e-300
+    squares = problem.residuals(problem.logs + np.log(fit, out=fit))[1]
     return Fitted(squares, (lead > 0) & (lower > 0), lead, lower, left)
 
 
-def _coefficients(vectors: Floats, target: Floats, leads: Places, lowers: Places) -> Floats:
-    """Return the coefficients of two vectors nearest to the target, pair by pair."""
-    norms = np.sqrt((vectors * vectors).sum(axis=1)) + 1e-300
-    units = vectors / norms[:, None]
-    cosines = (units @ units.T)[leads, lowers]
-    heights = units @ target
-    own = np.array([heights[leads] / norms[leads], heights[lowers] / norms[lowers]])
-    other = np.array([heights[lowers] / norms[leads], heights[leads] / norms[lowers]])
-    return np.asarray((own - cosines * other) / np.maximum(1 - cosines * cosines, _TINY))
+def _coefficients(vectors: Floats, targets: tuple[Floats, Floats], both: Places) -> Floats:
+    """Return the coefficients of two vectors nearest to a target, pair by pair.
+
+    For either set of vectors (sets × terms × sizes) and its target. `both` are the places of
+    leading terms and of lower ones (2 × pairs); the result is sets × 2 × pairs.
+    """
+    norms = np.sqrt((vectors * vectors).sum(axis=2)) + 1e-300
+    units = vectors / norms[:, :, None]
+    products = units @ units.transpose(0, 2, 1)
+    cosines = products.reshape(2, -1).take(both[0] * norms.shape[1] + both[1], axis=1)[:, None]
+    heights = np.array([unit @ target for unit, target in zip(units, targets)])
+    norms_of, heights_of = norms.take(both, axis=1), heights.take(both, axis=1)
+    solved = heights_of / norms_of
+    solved -= cosines * (heights_of[:, ::-1] / norms_of)
+    solved /= np.maximum(1 - cosines * cosines, _TINY)
+    return np.asarray(solved)
+
+
+def _largest(values: Floats, count: int) -> Places:
+    """Return the places of the largest values, the largest first, the first of equal ones."""
+    if len(values) > count:
+        near = (values >= np.partition(values, -count)[-count]).nonzero()[0]
+    else:
+        near = np.arange(len(values))
+    return np.asarray(near[(-values[near]).argsort(kind="stable")[:count]])
