@@ -218,7 +218,8 @@ class Problem:
         low, reach = least - margin, largest + _MARGIN
         reach -= low
         coarse = low[:, None] + reach[:, None] * _COARSE
-        rough = self._at(beside, factor, coarse)
+        parts = np.stack([factor, beside], axis=1)
+        rough = self._at(parts, coarse)
         best = coarse[np.arange(len(coarse)), rough[0].argmin(axis=1)]
         peak = self._refined(beside, factor, best, low, low + reach)
         scale = _prior_scale(growing)
@@ -228,7 +229,7 @@ class Problem:
         low, reach = low[likely][:, None], reach[likely][:, None]
         near = peak.at[likely][:, None] + peak.width[likely][:, None] * _LOCAL
         added = np.concatenate([low + reach * _BETWEEN, within(near, low, low + reach)], axis=1)
-        fine = self._at(beside[likely], factor[likely], added)
+        fine = self._at(parts[likely], added)
         nodes, squares, levels, *more = _sorted(
             (coarse[likely], *(part[likely] for part in rough)), (added, *fine)
         )
@@ -246,10 +247,15 @@ class Problem:
             np.concatenate([peak.levels[rest], levels.ravel()]),
         )
 
-    def _at(self, beside: Floats, factor: Floats, nodes: Floats) -> tuple[Floats, ...]:
-        """Return what is fitted to rows at nodes (rows × nodes) of their own."""
-        shapes = np.exp(nodes)[:, :, None] * factor[:, None, :]
-        shapes += beside[:, None, :]
+    def _at(self, parts: Floats, nodes: Floats) -> tuple[Floats, ...]:
+        """Return what is fitted to rows at nodes (rows × nodes) of their own.
+
+        `parts` (rows × 2 × sizes) are the growing and the other part of each row. A product of
+        matrices adds them up much faster than arrays do whose last axis has a few sizes.
+        """
+        scales = np.ones((*nodes.shape, 2))
+        np.exp(nodes, out=scales[:, :, 0])
+        shapes = scales @ parts
         return self.fitted(np.log(shapes, out=shapes))
 
     def _refined(
