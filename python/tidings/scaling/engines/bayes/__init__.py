@@ -41,6 +41,8 @@ _ALONE_SHARE = 0.2
 _CONSTANT_NODES = np.array([-1.7, 0.0, 1.7])
 _CONSTANT_GAPS = np.gradient(_CONSTANT_NODES)
 _WIDEST_CONSTANT = 2.0
+_FAMILIES = np.repeat([0, 1], free.NODES)
+"""The families of the exponents around a free one."""
 _FARTHEST_CONSTANT = 6.0
 _NEGLIGIBLE = 1e-6
 _SMOOTH = 0.5
@@ -139,25 +141,25 @@ class BayesEngine:
             squares = min(squares, weighed.form_squares)
         wider = noise.wider(float(squares))
         posterior = weighed.posterior(summary.reference)
-        again = _Again(problem, listed, weighed.total, measurement.apart > 0)
+        again = _Again(problem, listed, weighed, measurement.apart > 0)
         return BayesModel(posterior, summary, wider, again)
 
 
 @dataclass(frozen=True)
 class _Again:
-    """What the candidates are weighed on, for steps and cliffs; `total` is ln of all evidence.
+    """What the candidates are weighed on, and how they are, for steps and cliffs.
 
     `is_timed`: a step may be before the last size, too.
     """
 
     problem: Problem
     listed: Candidates
-    total: float
+    weighed: _Weighed
     is_timed: bool
 
     def cliff(self) -> Cliff | None:
         prior = np.log(self.listed.weights)
-        return cliff.find(self.problem, self.listed.exponents, prior, self.total)
+        return cliff.find(self.problem, self.listed.exponents, prior, self.weighed.total)
 
     def beside_steps(self, smooth: Posterior) -> Steps | None:
         def weigh(problem: Problem) -> Posterior:
@@ -184,35 +186,36 @@ class _Weighed:
         self.chosen = chosen
         starts, shares = free.starts(linear, listed.families)
         searched = _searched(problem, chosen, starts, shares, begins)
-        free_power, free_width = searched.q[:2], searched.width[:2]
-        free_exponents, free_weights = free.rows(free_power + starts[:, 0], free_width)
-        families = len(chosen.terms) + np.repeat([0, 1], free.NODES)
-        grows, pair_count = chosen.grows, len(chosen.leads)
-        constants, constant_weights = _pair_constants(searched.q[2:], searched.width[2:], chosen)
-        every = np.repeat(np.arange(pair_count), len(_CONSTANT_NODES))
-        leads, lowers = chosen.lead_exponents, chosen.lower_exponents
-        leading = np.concatenate([chosen.exponents[grows], free_exponents])
-        self.mixed = (
-            Rows.beside_constant(leading)
-            .joined(Rows.beside_lower(leads, lowers, np.full(pair_count, -np.inf)))
-            .joined(Rows.beside_lower(leads[every], lowers[every], constants))
+        power, width = free.straight(problem)
+        free_exponents, free_weights = free.rows(
+            np.array([searched.q[:2] + starts[:, 0], power]), np.array([searched.width[:2], width])
         )
-        alone_exponents, alone_weights = free.rows(*free.straight(problem))
-        self.alone = Rows.beside_constant(np.concatenate([chosen.exponents, alone_exponents]))
-        single = np.concatenate([chosen.weights, alone_weights]) * _ALONE_SHARE
-        single[: len(chosen.terms)][~_among(grows, len(chosen.terms))] /= _ALONE_SHARE
+        constants, constant_weights = _pair_constants(searched.q[2:], searched.width[2:], chosen)
+        pair_count, count = len(chosen.leads), len(_CONSTANT_NODES)
+        leads = np.concatenate([chosen.leads, chosen.leads.repeat(count)])
+        lowers = np.concatenate([chosen.lowers, chosen.lowers.repeat(count)])
+        exponents = listed.exponents
+        self.mixed = Rows.listed(
+            np.concatenate([listed.growing, free_exponents[0], exponents.take(leads, axis=0)]),
+            exponents.take(lowers, axis=0),
+            np.concatenate([np.full(pair_count, -np.inf), constants]),
+        )
+        self.alone = Rows.listed(np.concatenate([exponents, free_exponents[1]]))
         beside = 1 - _ALONE_SHARE
-        weights = [
-            beside * chosen.weights[grows],
-            beside * free_weights,
-            _ALONE_SHARE * chosen.pair_weights,
-            beside * constant_weights,
-            single,
-        ]
-        every_weight = np.concatenate(weights)
-        self.log_prior = np.log(every_weight / every_weight.sum())
-        groups = [grows, families, chosen.leads, chosen.leads[every]]
-        self.group = np.concatenate([*groups, np.arange(len(chosen.terms)), families])
+        weights = np.concatenate(
+            [
+                beside * listed.growing_weights,
+                beside * free_weights[0],
+                _ALONE_SHARE * chosen.pair_weights,
+                beside * constant_weights,
+                np.where(listed.is_growing, listed.weights * _ALONE_SHARE, listed.weights),
+                free_weights[1] * _ALONE_SHARE,
+            ]
+        )
+        self.log_prior = np.log(weights / weights.sum())
+        terms = len(listed.terms)
+        families = terms + _FAMILIES
+        self.group = np.concatenate([listed.grows, families, leads, np.arange(terms), families])
         self.mixed_integral = problem.integrate(self.mixed)
         self.alone_integral = problem.alone(self.alone.growing)
 
@@ -246,9 +249,8 @@ class _Weighed:
         if self.forms:
             group = np.append(group, self.forms.leads)
             lead = self.forms.exponents[:, 0]
-            rows = rows.joined(
-                Rows.beside_lower(lead, np.zeros_like(lead), np.full(len(lead), -np.inf))
-            )
+            nothing = np.full(len(lead), -np.inf)
+            rows = rows.joined(Rows.listed(lead, np.zeros_like(lead), nothing))
         return Posterior(
             rows,
             self.chosen.terms,
@@ -298,12 +300,6 @@ class _Weighed:
         )
 
 
-def _among(places: NDArray[np.intp], count: int) -> NDArray[np.bool_]:
-    present = np.zeros(count, bool)
-    present[places] = True
-    return present
-
-
 def _searched(
     problem: Problem, chosen: Candidates, starts: Floats, shares: Floats, begins: Floats
 ) -> Found:
@@ -312,11 +308,10 @@ def _searched(
     Searches begin at exponents with shares beside a constant, and at parts of pairs.
     """
     count, pair_count = len(starts), len(chosen.leads)
-    rows = Rows(
+    rows = Rows.listed(
         np.concatenate([starts, chosen.lead_exponents]),
-        np.concatenate([np.zeros((count, 3)), chosen.lower_exponents]),
-        np.concatenate([np.full(count, -np.inf), np.zeros(pair_count)]),
-        np.concatenate([np.zeros(count), np.full(pair_count, -np.inf)]),
+        chosen.lower_exponents,
+        np.full(pair_count, -np.inf),
     )
     is_free = np.arange(count + pair_count) < count
     slope = np.log(problem.sizes / problem.middle)[None, :]

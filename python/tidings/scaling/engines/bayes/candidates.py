@@ -109,6 +109,21 @@ class Candidates:
         return np.log(self.pair_weights)
 
     @cached_property
+    def is_growing(self) -> NDArray[np.bool_]:
+        """Which terms are none of the constant."""
+        return np.asarray(self.exponents.any(axis=1))
+
+    @cached_property
+    def growing(self) -> Floats:
+        """Exponents of all terms but the constant."""
+        return self.exponents[self.grows]
+
+    @cached_property
+    def growing_weights(self) -> Floats:
+        """Weights of all terms but the constant."""
+        return self.weights[self.grows]
+
+    @cached_property
     def families(self) -> tuple[Places, ...]:
         """Indices of the powers of x beside each of the logarithms that a free one may have."""
         power, logs, rate = self.exponents.T
@@ -127,12 +142,12 @@ class Candidates:
     @property
     def lead_exponents(self) -> Floats:
         """Exponents of the pairs' leading terms."""
-        return self.exponents[self.leads]
+        return self.exponents.take(self.leads, axis=0)
 
     @property
     def lower_exponents(self) -> Floats:
         """Exponents of the pairs' lower terms."""
-        return self.exponents[self.lowers]
+        return self.exponents.take(self.lowers, axis=0)
 
 
 def candidates(sizes: Floats, expected: Term | None = None) -> Candidates:

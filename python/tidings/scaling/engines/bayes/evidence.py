@@ -43,6 +43,7 @@ CLIP = 300.0
 JUMP_SCALE = 0.6
 """Scale of the logistic prior of a jump's logarithm: half of all are below a factor of two."""
 
+_NO_TERMS, _NOTHING = np.zeros((0, 3)), np.zeros(0)
 _HOPELESS = 14.0
 """Rows with an integral about this far below the best, in logarithms, are integrated roughly."""
 
@@ -61,16 +62,19 @@ class Rows:
     constant: Floats
 
     @classmethod
-    def beside_constant(cls, growing: Floats) -> Rows:
-        """Rows of a term and a constant."""
-        count = len(growing)
-        absent = np.full(count, -np.inf)
-        return cls(growing, np.zeros((count, 3)), absent, np.zeros(count))
+    def listed(
+        cls, growing: Floats, lower: Floats = _NO_TERMS, constant: Floats = _NOTHING
+    ) -> Rows:
+        """Rows of terms and a constant; the last ones have lower terms, with constants of theirs.
 
-    @classmethod
-    def beside_lower(cls, growing: Floats, lower: Floats, constant: Floats) -> Rows:
-        """Rows of a term and a lower one, and a constant."""
-        return cls(growing, lower, np.zeros(len(growing)), constant)
+        `growing` and `lower` are rows of exponents, `constant` logarithms as long as `lower`.
+        """
+        count, alone = len(growing), len(growing) - len(lower)
+        lowers, scale = np.zeros((count, 3)), np.full(count, -np.inf)
+        lowers[alone:], scale[alone:] = lower, 0.0
+        constants = np.zeros(count)
+        constants[alone:] = constant
+        return cls(growing, lowers, scale, constants)
 
     def joined(self, other: Rows) -> Rows:
         """Return these rows and the others."""
@@ -106,7 +110,7 @@ class Relative:
 
     def __init__(self, sizes: Floats, middle: float) -> None:
         """Keep what all terms have in common."""
-        self.points = np.append(sizes, middle)
+        self.points = np.concatenate([sizes, [middle]])
         self.along: Floats | None = None
         if self.points.min() > 1.0:
             logs = np.log(self.points)
@@ -159,8 +163,9 @@ class Problem:
         self.sizes = sizes
         self.logs = logs
         self.noise = noise
-        self.weights = noise.weights / noise.weights.sum()
-        self.count_weight = float(noise.weights.sum())
+        total = noise.weights.sum()
+        self.weights = noise.weights / total
+        self.count_weight = float(total)
         self.middle = float(sizes[len(sizes) // 2])
         self.relative = Relative(sizes, self.middle)
 

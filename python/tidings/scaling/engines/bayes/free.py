@@ -30,6 +30,7 @@ _SMALLEST = 0.02
 _WIDEST = 0.4
 _NODES = np.array([-3.2, -2.2, -1.4, -0.7, 0.0, 0.7, 1.4, 2.2, 3.2])
 _GAPS = np.gradient(_NODES)
+_DENSITY = FREE_WEIGHT / (_RANGE[1] - _RANGE[0]) * _LOG_SHARES
 _DENOMINATORS = (1, 2, 3, 4, 5, 10, 20, 100)
 NODES = len(_NODES)
 
@@ -57,22 +58,26 @@ def straight(problem: Problem) -> tuple[Floats, Floats]:
 
 
 def rows(power: Floats, width: Floats) -> tuple[Floats, Floats]:
-    """Return exponents around the best powers, family by family, and their prior weights."""
-    width = np.minimum(width, _WIDEST)[:, None]
-    at = power[:, None] + width * _NODES
+    """Return exponents around the best powers, family by family, and their prior weights.
+
+    Powers and widths are those of both families, for each of some sets (sets × 2); results are
+    those of the nodes of both (sets × nodes, and three exponents each).
+    """
+    width = np.minimum(width, _WIDEST)[:, :, None]
+    at = power[:, :, None] + width * _NODES
     inside = (at > _RANGE[0]) & (at < _RANGE[1]) & (np.abs(at) > _SMALLEST)
-    density = FREE_WEIGHT / (_RANGE[1] - _RANGE[0]) * _LOG_SHARES
-    weights = np.where(inside, density * width * _GAPS, 1e-300).ravel()
-    exponents = np.zeros((at.size, 3))
-    exponents[:, 0] = at.ravel()
-    exponents[:, 1] = np.repeat(LOGS, NODES)
-    return exponents, weights
+    exponents = np.zeros((*at.shape, 3))
+    exponents[..., 0] = at
+    exponents[..., 1] = LOGS[:, None]
+    weights = np.where(inside, _DENSITY * width * _GAPS, 1e-300)
+    return exponents.reshape(len(at), -1, 3), weights.reshape(len(at), -1)
 
 
 def named(power: Floats, mass: Floats) -> Fraction:
     """Return the fraction that names weighted powers: the simplest within the uncertainty."""
-    mean = float((power * mass).sum() / mass.sum())
-    spread = math.sqrt(float((((power - mean) ** 2) * mass).sum() / mass.sum()))
+    total = mass.sum()
+    mean = float((power * mass).sum() / total)
+    spread = math.sqrt(float((((power - mean) ** 2) * mass).sum() / total))
     for denominator in _DENOMINATORS:
         parts = round(mean * denominator)
         if abs(parts / denominator - mean) <= max(0.8 * spread, 1e-5):

@@ -132,10 +132,10 @@ class Posterior:
         """The growth that the data favour."""
         terms, exponents, mass = self._by_place
         likely = np.flatnonzero(mass > _LIKELY)
-        mass, exponents = mass[likely], exponents[likely]
-        apart = np.abs(exponents[:, None, :] - exponents)
-        near = (apart[..., 0] <= NEAR) & (apart[..., 2] == 0)
-        same = near & (apart[..., 0] == 0) & (apart[..., 1] == 0)
+        mass, (power, logs, rate) = mass[likely], exponents[likely].T
+        apart = np.abs(power[:, None] - power)
+        near = (apart <= NEAR) & (rate[:, None] == rate)
+        same = near & (apart == 0) & (logs[:, None] == logs)
         chosen = int(likely[int(((same + NEAR_SHARE * near) @ mass).argmax())])
         return terms[chosen]
 
