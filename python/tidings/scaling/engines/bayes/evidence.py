@@ -380,7 +380,8 @@ class Stepped(Problem):
 
 def within(values: Floats, low: Floats | float, high: Floats | float) -> Floats:
     """Return np.clip, without its overhead for small arrays."""
-    return np.asarray(np.minimum(np.maximum(values, low), high))
+    clipped: Floats = np.minimum(np.maximum(values, low), high)
+    return clipped
 
 
 def _sorted(some: tuple[Floats, ...], others: tuple[Floats, ...]) -> list[Floats]:

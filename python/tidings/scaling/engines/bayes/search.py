@@ -23,6 +23,8 @@ _STEPS = 4
 """Searches begin near their ends."""
 
 _RIDGE = 1e-12
+_SQUARES = 2
+"""The row of the squares in normal equations."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,11 @@ def best(
     for _ in range(_STEPS):
         tried = at + _damped(normal, damping)
         trial = search.at(tried)
-        better = trial[0] < normal[0]
+        better = trial[_SQUARES] < normal[_SQUARES]
         at, normal = np.where(better, tried, at), np.where(better, trial, normal)
         damping *= np.where(better, 0.1, 10.0)
-    squares = normal[0]
-    a, d, b = problem.count_weight * normal[1:4]
+    squares = normal[_SQUARES]
+    a, d, b = problem.count_weight * normal[[0, 1, 3]]
     variance = (a + _RIDGE) / np.maximum((a + _RIDGE) * (d + _RIDGE) - b * b, 1e-30)
     width = np.sqrt(variance / np.maximum(2 * problem.noise.slope(squares), 1e-30))
     return Found(at[0], at[1], width, squares)
@@ -71,7 +73,7 @@ class _Search:
         self.fixed = np.where(free, 0.0, 1.0)
 
     def at(self, unknown: Floats) -> Floats:
-        """Return the squares, the products a, d, b of both derivatives, and the right sides.
+        """Return the products a, d of either derivative, the squares, b of both, the right sides.
 
         `unknown` are u and q of each row (2 × rows), the result is 6 × rows.
         """
@@ -81,25 +83,25 @@ class _Search:
         grown = np.exp(within(u + self.growing + q * self.slopes, -CLIP, CLIP))
         total = self.beside + constant
         total += grown
-        distance = problem.apart(np.log(total))[0]
-        slopes = np.empty((2, *grown.shape))
-        share = np.divide(grown, total, out=slopes[0])
-        np.multiply(share, self.slopes, out=slopes[1])
-        slopes[1] += constant / total
-        slopes = problem.centred(slopes)
+        # The derivatives of ln f by u and by q, and the distance, all without the level.
+        three = np.empty((3, *grown.shape))
+        share = np.divide(grown, total, out=three[0])
+        np.multiply(share, self.slopes, out=three[1])
+        three[1] += constant / total
+        np.subtract(problem.logs, np.log(total), out=three[2])
+        three = problem.centred(three)
         products = np.empty((6, *grown.shape))
-        np.multiply(distance, distance, out=products[0])
-        np.multiply(slopes, slopes, out=products[1:3])
-        np.multiply(slopes[0], slopes[1], out=products[3])
-        np.multiply(slopes, distance, out=products[4:])
+        np.multiply(three, three, out=products[:3])
+        np.multiply(three[0], three[1], out=products[3])
+        np.multiply(three[:2], three[2], out=products[4:])
         normal = products @ problem.weights
-        normal[0] *= problem.count_weight
+        normal[_SQUARES] *= problem.count_weight
         return np.asarray(normal)
 
 
 def _damped(normal: Floats, damping: Floats) -> Floats:
     """Solve the damped normal equations of two unknowns, row by row."""
-    a, d = normal[1:3] * (1 + damping) + 1e-14
+    a, d = normal[:2] * (1 + damping) + 1e-14
     b, first, second = normal[3:]
     solved = np.array([d * first - b * second, a * second - b * first])
     solved /= np.maximum(a * d - b * b, 1e-30)
