@@ -83,12 +83,16 @@ def fitted(problem: Problem, listed: Candidates, linear: Linear | None = None) -
     mixed = (left > 0) & (lead > 0) & (lower > 0)
     lead, lower = np.where(mixed, lead, alone[0]), np.where(mixed, lower, alone[1])
     left = np.where(mixed, left, 0.0)
-    fit = np.maximum(lead, _TINY)[:, None] * terms.take(both[0], axis=0)
-    fit += np.maximum(lower, _TINY)[:, None] * terms.take(both[1], axis=0)
-    fit += left[:, None] * linear.constant
-    fit /= linear.target
+    # Sizes are rows here: hundreds of pairs along an array are faster than five sizes.
+    columns = np.ascontiguousarray(terms.T)
+    fit = np.maximum(lead, _TINY) * columns.take(both[0], axis=1)
+    fit += np.maximum(lower, _TINY) * columns.take(both[1], axis=1)
+    fit += left * linear.constant[:, None]
+    fit /= linear.target[:, None]
     fit += 1e-300
-    squares = problem.residuals(problem.logs + np.log(fit, out=fit))[1]
+    shapes = np.log(fit, out=fit)
+    shapes += problem.logs[:, None]
+    squares = problem.fitted(np.ascontiguousarray(shapes.T))[0]
     return Fitted(squares, (lead > 0) & (lower > 0), lead, lower, left)
 
 
