@@ -177,26 +177,33 @@ class Problem:
         """Return values without what is fitted beside all coefficients: nothing here."""
         return values
 
-    def apart(self, shapes: Floats) -> tuple[Floats, ...]:
-        """Return residuals of ln f and ln A, and whatever else `likelihood` asks for."""
-        distance = self.logs - shapes
+    def apart(self, shapes: Floats, out: Floats | None = None) -> tuple[Floats, ...]:
+        """Return residuals of ln f and ln A, and whatever else `likelihood` asks for.
+
+        Residuals are put into `out`, which may be the shapes.
+        """
+        distance = np.subtract(self.logs, shapes, out=out)
         level = distance @ self.weights
         distance -= level[..., None]
         return distance, level
 
-    def squares(self, distance: Floats) -> Floats:
-        """Return the weighted sum of squares of residuals."""
-        return np.asarray((distance * distance) @ self.weights * self.count_weight)
+    def squares(self, distance: Floats, out: Floats | None = None) -> Floats:
+        """Return the weighted sum of squares of residuals; `out` is memory for them."""
+        squares = np.multiply(distance, distance, out=out) @ self.weights
+        return np.asarray(squares * self.count_weight)
 
     def residuals(self, shapes: Floats) -> tuple[Floats, Floats, Floats]:
         """Return residuals of ln f, their weighted sum of squares, and ln A."""
         distance, level, *_ = self.apart(shapes)
         return distance, self.squares(distance), level
 
-    def fitted(self, shapes: Floats) -> tuple[Floats, ...]:
-        """Return the squares and ln A, and whatever else `likelihood` asks for."""
-        distance, *others = self.apart(shapes)
-        return (self.squares(distance), *others)
+    def fitted(self, shapes: Floats, out: Floats | None = None) -> tuple[Floats, ...]:
+        """Return the squares and ln A, and whatever else `likelihood` asks for.
+
+        `out` is memory for residuals, if the shapes' own may be used.
+        """
+        distance, *others = self.apart(shapes, out)
+        return (self.squares(distance, out), *others)
 
     def likelihood(self, squares: Floats, *_: Floats, height: Floats | None = None) -> Floats:
         """Return ln p(data) of squares; `height` is that of the noise alone, where it is known."""
@@ -238,7 +245,8 @@ class Problem:
         nodes, squares, levels, *more = _sorted(
             (coarse[likely], *(part[likely] for part in rough)), (added, *fine)
         )
-        log_weights = self.likelihood(squares, *more) + _log_prior(nodes, scale[likely][:, None])
+        log_weights = self.likelihood(squares, *more)
+        log_weights += _log_prior(nodes, scale[likely][:, None])
         log_weights += np.log(_spacing(nodes))
         log_evidence = height.copy()
         log_evidence[likely] = _log_sums(log_weights)
@@ -261,7 +269,7 @@ class Problem:
         scales = np.ones((*nodes.shape, 2))
         np.exp(nodes, out=scales[:, :, 0])
         shapes = scales @ parts
-        return self.fitted(np.log(shapes, out=shapes))
+        return self.fitted(np.log(shapes, out=shapes), out=shapes)
 
     def _refined(
         self, beside: Floats, factor: Floats, best: Floats, low: Floats, high: Floats
@@ -363,9 +371,9 @@ class Stepped(Problem):
         """Return values without what the jump takes up."""
         return np.asarray(self.centred(values) + (values @ self.weights)[..., None])
 
-    def apart(self, shapes: Floats) -> tuple[Floats, ...]:
+    def apart(self, shapes: Floats, out: Floats | None = None) -> tuple[Floats, ...]:
         """Return residuals beside the best jump, ln A, and that jump."""
-        distance, level = super().apart(shapes)
+        distance, level = super().apart(shapes, out)
         jump = distance @ self.along
         distance -= jump[..., None] * self.step
         return distance, level, jump
@@ -412,14 +420,22 @@ def _range(values: Floats) -> tuple[Floats, Floats]:
 
 def _log_prior(nodes: Floats, scale: Floats) -> Floats:
     """Return ln of the logistic density of u."""
-    z = np.abs(nodes / scale)
-    return np.asarray(-z - 2 * np.log1p(np.exp(-z)) - np.log(scale))
+    below = nodes / scale
+    np.abs(below, out=below)
+    np.negative(below, out=below)
+    near = np.exp(below)
+    np.log1p(near, out=near)
+    near *= 2
+    below -= near
+    below -= np.log(scale)
+    return np.asarray(below)
 
 
 def _log_sums(logs: Floats) -> Floats:
     """Return ln of the sum of each row's exponentials."""
     top = logs.max(axis=1)
-    return np.asarray(top + np.log(np.exp(logs - top[:, None]).sum(axis=1)))
+    parts = logs - top[:, None]
+    return np.asarray(top + np.log(np.exp(parts, out=parts).sum(axis=1)))
 
 
 def _spacing(nodes: Floats) -> Floats:
@@ -429,4 +445,5 @@ def _spacing(nodes: Floats) -> Floats:
     spacing[:, :-1] = half
     spacing[:, -1] = 0.0
     spacing[:, 1:] += half
-    return spacing + 1e-300
+    spacing += 1e-300
+    return spacing

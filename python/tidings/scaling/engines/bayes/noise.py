@@ -110,12 +110,18 @@ def noise_of(summary: Summary, apart: float = 0.0) -> Noise:
     constant = np.array([known[f] for f in listed])
     outer = np.log(shares) + constant + freedoms / 2 * np.log(total)
     # Components are rows: along a row all is the same, and the maximum of short ones is slow.
-    logs = outer[:, None] - half[:, None] * np.log(total[:, None] + _SQUARES)
-    top = logs.max(axis=0)
-    parts = np.exp(logs - top)
+    # All in one array: memory that is taken and given back takes longer than what is computed.
+    parts = total[:, None] + _SQUARES
+    np.log(parts, out=parts)
+    parts *= -half[:, None]
+    parts += outer[:, None]
+    top = parts.max(axis=0)
+    parts -= top
+    np.exp(parts, out=parts)
     sums = _summed(parts)
+    parts /= sums
     table, left = top + np.log(sums), np.maximum(2 * half - 2, 1.0)
-    return Noise(weights, table, parts / sums, total, left, summary.freedom > 0)
+    return Noise(weights, table, parts, total, left, summary.freedom > 0)
 
 
 def _summed(parts: Floats) -> Floats:
