@@ -135,11 +135,11 @@ class BayesEngine:
         problem = Problem(summary.sizes, summary.logs, noise)
         listed = candidates(summary.sizes, expected)
         weighed = _Weighed(problem, listed)
-        squares = min(weighed.mixed_integral.squares.min(), weighed.alone_integral.squares.min())
+        squares = min(weighed.mixed_integral.least, weighed.alone_integral.least)
         if _is_precise(summary) and squares > len(summary.sizes) * forms.EXACT**2:
             weighed.forms = forms.find(problem, listed.terms, expected)
             squares = min(squares, weighed.form_squares)
-        wider = noise.wider(float(squares))
+        wider = noise.wider(squares)
         posterior = weighed.posterior(summary.reference)
         again = _Again(problem, listed, weighed, measurement.apart > 0)
         return BayesModel(posterior, summary, wider, again)
@@ -266,13 +266,14 @@ class _Weighed:
 
     def _points(self) -> Points:
         """Return every node of every row that has any weight."""
-        mixed, alone, prior = self.mixed_integral, self.alone_integral, self._evidence[1]
-        count, known = len(mixed.log_evidence), len(self.log_prior)
+        mixed, alone = self.mixed_integral.nodes, self.alone_integral.nodes
+        prior = self._evidence[1]
+        count, known = len(self.mixed_integral.log_evidence), len(self.log_prior)
         row = np.concatenate([mixed.row, count + alone.row])
         logs = np.concatenate([mixed.log_weights, alone.log_weights]) + prior[row]
         nodes, levels, squares = (
             np.concatenate([getattr(mixed, part), getattr(alone, part)])
-            for part in ("nodes", "levels", "squares")
+            for part in ("at", "levels", "squares")
         )
         coefficients = None
         if self.forms:

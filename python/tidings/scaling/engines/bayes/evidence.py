@@ -16,7 +16,9 @@ All candidates are rows of arrays and are treated together; nothing loops over t
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,19 +128,31 @@ class Relative:
 
 
 @dataclass(frozen=True)
-class Integral:
-    """The result of integrating rows: ln of each integral, and what it is a sum over.
+class Nodes:
+    """Points that integrals are sums over: the row and u of each, R and ln A there.
 
-    `row` and `nodes` are the row and u of a point, `log_weights` its part of the integral, with R
-    and ln A there.
+    `log_weights` are their parts of the integrals.
     """
 
-    log_evidence: Floats
     row: NDArray[np.intp]
-    nodes: Floats
+    at: Floats
     log_weights: Floats
     squares: Floats
     levels: Floats
+
+
+@dataclass(frozen=True)
+class Integral:
+    """The result of integrating rows: ln of each integral, and the least R of all nodes."""
+
+    log_evidence: Floats
+    least: float
+    made_nodes: Callable[[], Nodes]
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        """What it is a sum over, put together when it is first asked for."""
+        return self.made_nodes()
 
 
 @dataclass(frozen=True)
@@ -213,9 +227,8 @@ class Problem:
         """Weigh terms alone, without a constant or lower term."""
         squares, levels, *more = self.fitted(self.shapes_alone(growing))
         likelihood = self.likelihood(squares, *more)
-        count = len(growing)
-        nodes = np.zeros(count)
-        return Integral(likelihood, np.arange(count), nodes, likelihood, squares, levels)
+        made = partial(_one_each, likelihood, squares, levels)
+        return Integral(likelihood, float(squares.min()), made)
 
     def shapes_alone(self, growing: Floats) -> Floats:
         """Return ln of terms alone at the sizes, relative to the middle one."""
@@ -250,15 +263,9 @@ class Problem:
         log_weights += np.log(_spacing(nodes))
         log_evidence = height.copy()
         log_evidence[likely] = _log_sums(log_weights)
-        rest = (~is_likely).nonzero()[0]
-        return Integral(
-            log_evidence,
-            np.concatenate([rest, np.repeat(likely, nodes.shape[1])]),
-            np.concatenate([peak.at[rest], nodes.ravel()]),
-            np.concatenate([height[rest], log_weights.ravel()]),
-            np.concatenate([peak.squares[rest], squares.ravel()]),
-            np.concatenate([peak.levels[rest], levels.ravel()]),
-        )
+        left = peak.squares.min(where=~is_likely, initial=math.inf)
+        made = partial(_joined, peak, height, is_likely, (nodes, log_weights, squares, levels))
+        return Integral(log_evidence, float(min(left, squares.min())), made)
 
     def _at(self, parts: Floats, nodes: Floats) -> tuple[Floats, ...]:
         """Return what is fitted to rows at nodes (rows × nodes) of their own.
@@ -398,6 +405,22 @@ def _sorted(some: tuple[Floats, ...], others: tuple[Floats, ...]) -> list[Floats
     order = joined[0].argsort(axis=1, kind="stable")
     order += np.arange(0, order.size, order.shape[1])[:, None]
     return [array.take(order) for array in joined]
+
+
+def _one_each(log_weights: Floats, squares: Floats, levels: Floats) -> Nodes:
+    """Return the only node of each row."""
+    count = len(log_weights)
+    return Nodes(np.arange(count), np.zeros(count), log_weights, squares, levels)
+
+
+def _joined(
+    peak: Peak, height: Floats, is_likely: NDArray[np.bool_], fine: tuple[Floats, ...]
+) -> Nodes:
+    """Return the peaks of hopeless rows, then all nodes of likely ones, in the order of `Nodes`."""
+    rest, likely = (~is_likely).nonzero()[0], is_likely.nonzero()[0]
+    row = np.concatenate([rest, np.repeat(likely, fine[0].shape[1])])
+    rough = (peak.at, height, peak.squares, peak.levels)
+    return Nodes(row, *(np.concatenate([a[rest], b.ravel()]) for a, b in zip(rough, fine)))
 
 
 def _narrow(peak: Peak, log_likelihood: Floats, scale: Floats) -> Floats:
