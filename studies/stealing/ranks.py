@@ -6,12 +6,11 @@
 
 Each rank begins with a thousand tasks of `uneven`, each of which answers others every millisecond
 (`tidings_steal_progress`). On the torus up to 256 ranks also run them so that none answers before
-it ends. A look for messages takes no time, but who takes in one of gossip waits while it is on its
-way. Of more than 1,024 ranks knowledge has a unit of 40 ms in the table of all policies, so that it
-exchanges a quarter of its messages, and runs on the torus alone; a table of its own has it at the
-usual unit. Runs are functions of their arguments, so as many go on at a
-time as there are processors and --at-once says, none takes more than LIMIT_S of one, and what a
-program has printed is kept below --kept: a table that was stopped goes on.
+it ends. A look for messages takes no time. Of more than 1,024 ranks knowledge has a unit of 40 ms
+in the table of all policies, so that it exchanges a quarter of its messages, and runs on the torus
+alone; a table of its own has it at the usual unit. Runs are functions of their arguments, so as
+many go on at a time as there are processors and --at-once says, none takes more than LIMIT_S of
+one, and what a program has printed is kept below --kept: a table that was stopped goes on.
 
 Exit status: 0 done, 1 a run failed, lost tasks or took longer than LIMIT_S, 2 wrong arguments.
 """
