@@ -142,6 +142,7 @@ fn fortran_has_the_same() {
             "recover/tidings_recover_mpi",
             "steal/enter",
             "steal/mail",
+            "steal/coming",
             "steal/bell",
             "steal/deaths",
         ] {
