@@ -276,7 +276,7 @@ def by_iteration(table: Table) -> Figure:
         lost = [100 * (1 - one) for one in own.numbers("efficiency")]
         panels[0].plot(at, lost, marks[beginning], color=colour, label=way)
         panels[1].plot(at, own.numbers("steals"), marks[beginning], color=colour, label=way)
-    panels[0].set_title(f"time without a task, % ({most} ranks)")
+    panels[0].set_title(f"time without a task, % ({int(most):,} ranks)")
     panels[1].set_title("steals")
     for axes in panels:
         axes.set_xlabel("iteration")
@@ -293,7 +293,13 @@ DRAWN = (
     Drawn("ranks.csv", RANKS, tables=of_ranks),
     Drawn("many.csv", RANKS, tables=partial(of_ranks, name="many")),
     Drawn("knowing.csv", RANKS, tables=partial(of_ranks, name="knowing")),
-    Drawn("iterations.csv", Iterated._fields, figure=by_iteration, tables=iterations_of_ranks),
+    Drawn("iterations.csv", Iterated._fields, tables=iterations_of_ranks),
+    Drawn(
+        "many-iterations.csv",
+        Iterated._fields,
+        figure=by_iteration,
+        tables=partial(iterations_of_ranks, name="many-iterations"),
+    ),
     Drawn(
         "contraction.csv",
         Iterated._fields,
