@@ -40,8 +40,8 @@
  * ends the job; one that leaves by a C++ exception or longjmp is not supported.
  *
  * Compile tidings_steal_mpi.c, errors.c, enter.c, tasks.c, board.c, mail.c, coming.c, bell.c,
- * shelf.c, places.c and deaths.c (and tidings_steal_array.c and tidings_steal_trace.c) with the program and
- * its mpicc, and link libtidings_steal_c.a, -lpthread, -ldl and -lm.
+ * shelf.c, places.c and deaths.c (and tidings_steal_array.c and tidings_steal_trace.c) with the
+ * program and its mpicc, and link libtidings_steal_c.a, -lpthread, -ldl and -lm.
  */
 #ifndef TIDINGS_STEAL_MPI_H
 #define TIDINGS_STEAL_MPI_H
