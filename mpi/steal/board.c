@@ -1,7 +1,6 @@
 /* See board.h. */
 #include "board.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,8 +120,8 @@ void board_turn(Board *board, uint64_t work_ns)
     uint64_t due_us = 0;
     tidings_node_publish(board->node, (const uint8_t *)&work_ns, sizeof work_ns);
     tidings_node_turn(board->node, &board->transport, &due_us);
-    double wait_s = 1e-6 * (double)board->unit_us / LOOKS_A_UNIT;
-    if (mail_is_coming(board->mail)) wait_s = fmin(wait_s, COMING_S);
-    uint64_t look_us = now_us(board) + (uint64_t)(1e6 * wait_s);
+    uint64_t wait_us = board->unit_us / LOOKS_A_UNIT;
+    if (mail_is_coming(board->mail) && wait_us > COMING_US) wait_us = COMING_US;
+    uint64_t look_us = now_us(board) + wait_us;
     board->due_us = due_us < look_us ? due_us : look_us;
 }

@@ -15,13 +15,13 @@ bool coming_has_room(const Coming *coming)
     return coming->under_way < COMING_MOST;
 }
 
-static bool make_room(Incoming *message, size_t bytes)
+bool room_for(Room *room, size_t bytes)
 {
-    if (bytes <= message->room_bytes) return true;
-    uint8_t *room = realloc(message->room, bytes);
-    if (!room) return false;
-    message->room = room;
-    message->room_bytes = bytes;
+    if (!bytes) bytes = 1;
+    if (bytes <= room->bytes) return true;
+    uint8_t *at = realloc(room->at, bytes);
+    if (!at) return false;
+    *room = (Room){ at, bytes };
     return true;
 }
 
@@ -32,9 +32,9 @@ int coming_begin(Coming *coming, MPI_Comm comm, const MPI_Status *seen)
     message->since_s = MPI_Wtime();
     int error = MPI_Get_count(seen, MPI_BYTE, &message->bytes);
     if (error) return error;
-    if (!make_room(message, message->bytes ? (size_t)message->bytes : 1)) return MPI_ERR_NO_MEM;
-    error = MPI_Irecv(message->room, message->bytes, MPI_BYTE, message->from, seen->MPI_TAG, comm,
-                      &message->request);
+    if (!room_for(&message->room, (size_t)message->bytes)) return MPI_ERR_NO_MEM;
+    error = MPI_Irecv(message->room.at, message->bytes, MPI_BYTE, message->from, seen->MPI_TAG,
+                      comm, &message->request);
     if (!error) coming->under_way++;
     return error;
 }
@@ -43,7 +43,7 @@ static int has_come(Incoming *message, int *is_there)
 {
     if (!bell_is_simulated())
         return MPI_Test(&message->request, is_there, MPI_STATUS_IGNORE);
-    *is_there = MPI_Wtime() - message->since_s >= COMING_S;
+    *is_there = MPI_Wtime() - message->since_s >= 1e-6 * COMING_US;
     return *is_there ? MPI_Wait(&message->request, MPI_STATUS_IGNORE) : MPI_SUCCESS;
 }
 
@@ -63,5 +63,5 @@ int coming_next(Coming *coming, const Incoming **message)
 void coming_close(Coming *coming)
 {
     for (int number = coming->under_way; number <= COMING_MOST; number++)
-        free(at(coming, number)->room);
+        free(at(coming, number)->room.at);
 }

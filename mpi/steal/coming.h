@@ -16,17 +16,25 @@
 /* How many come in at a time. */
 #define COMING_MOST 4
 
-/* How long one takes to come that is no longer than those of gossip, in seconds: on a simulated
- * machine one is waited for after this, as there it must not be tested for (mail.c). */
-#define COMING_S 2e-4
+/* How long one takes to come that is no longer than those of gossip, in microseconds: on a
+ * simulated machine one is waited for after this, as there it must not be tested for (mail.c). */
+#define COMING_US 200
+
+/* Room for a message, as large as the largest that was in it. */
+typedef struct Room {
+    uint8_t *at;
+    size_t bytes;
+} Room;
+
+/* Makes it one byte long at least; false if there is no memory: then it is as it was. */
+bool room_for(Room *room, size_t bytes);
 
 /* One that comes in. */
 typedef struct Incoming {
     MPI_Request request;
     int from, bytes;
     double since_s;
-    uint8_t *room;
-    size_t room_bytes;
+    Room room;
 } Incoming;
 
 typedef struct Coming {

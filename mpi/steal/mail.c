@@ -179,30 +179,19 @@ bool mail_send(Mail *mail, MailKind kind, int to, const void *message, size_t by
     return true;
 }
 
-/* Room for a message of so many bytes that nobody knew before. */
-static bool make_incoming(Mail *mail, size_t bytes)
-{
-    if (bytes <= mail->incoming_room) return true;
-    uint8_t *incoming = realloc(mail->incoming, bytes);
-    if (!incoming) return false;
-    mail->incoming = incoming;
-    mail->incoming_room = bytes;
-    return true;
-}
-
 /* Takes in what a look has found. */
 static MailLook take(Mail *mail, MPI_Status *status, int *from, const uint8_t **message,
                      size_t *bytes)
 {
     int count = 0;
     MPI_Get_count(status, MPI_BYTE, &count);
-    if (!make_incoming(mail, count ? (size_t)count : 1)) return MAIL_FAILED;
+    if (!room_for(&mail->incoming, (size_t)count)) return MAIL_FAILED;
     *from = status->MPI_SOURCE;
-    int error = MPI_Recv(mail->incoming, count, MPI_BYTE, *from, status->MPI_TAG, mail->comm,
+    int error = MPI_Recv(mail->incoming.at, count, MPI_BYTE, *from, status->MPI_TAG, mail->comm,
                          MPI_STATUS_IGNORE);
     if (error) return excused(mail, error) ? MAIL_NONE : MAIL_FAILED;
     mail->received++;
-    *message = mail->incoming;
+    *message = mail->incoming.at;
     *bytes = (size_t)count;
     return MAIL_ONE;
 }
@@ -287,7 +276,7 @@ static MailLook look_at_gossip(Mail *mail, int *from, const uint8_t **message, s
     if (!come) return MAIL_NONE;
     mail->received++;
     *from = come->from;
-    *message = come->room;
+    *message = come->room.at;
     *bytes = (size_t)come->bytes;
     bell_taken(&mail->bell, MAIL_GOSSIP, *from);
     return MAIL_ONE;
@@ -364,7 +353,7 @@ static void empty(Mail *mail)
         MailLook of_gossip = mail_look(mail, MAIL_GOSSIP, &from, &message, &bytes);
         if (of_tasks == MAIL_FAILED || of_gossip == MAIL_FAILED) return;
         /* On a simulated machine a look may take no time, in which nothing comes. */
-        if (of_tasks == MAIL_NONE && of_gossip == MAIL_NONE) mail_await(mail, 0, COMING_S);
+        if (of_tasks == MAIL_NONE && of_gossip == MAIL_NONE) mail_await(mail, 0, 1e-6 * COMING_US);
     }
     MPI_Waitall(mail->pending, mail->requests, MPI_STATUSES_IGNORE);
     for (int i = 0; i < mail->pending; i++)
@@ -404,7 +393,7 @@ void mail_close(Mail *mail, bool all)
     free(mail->sent);
     free(mail->dead);
     free(mail->known);
-    free(mail->incoming);
+    free(mail->incoming.at);
     coming_close(&mail->coming);
     *mail = (Mail){ 0 };
 }

@@ -26,8 +26,7 @@ typedef struct Mail {
     int pending, room, clear_at; /* where it is looked which have gone */
     /* Messages sent to each rank, and received from all, since it was opened. */
     long long *sent, received;
-    uint8_t *incoming;
-    size_t incoming_room;
+    Room incoming;
     Coming coming; /* messages of gossip */
     /* Receives for messages of tasks, of which the one whose turn it is waits. */
     MPI_Request posted[2];
