@@ -179,11 +179,18 @@ def log_values_of(exponents: NDArray[np.float64], x: NDArray[np.float64]) -> NDA
     """
     if (x > 1.0).all():
         # The usual case, where all terms are finite: no row needs to be left out.
-        linear = exponents[:, :1] * np.log(x) + exponents[:, 2:] * (x * math.log(2.0))
-        return np.asarray(linear + exponents[:, 1:2] * np.log(np.log2(x)))
+        logs = exponents[:, 1:2] * np.log(np.log2(x))
+        return np.asarray(_log_values_without_logs(exponents, x) + logs)
     with np.errstate(divide="ignore", invalid="ignore"):
         log_log = np.log(np.maximum(np.log2(x), 0.0))
-        values = exponents[:, :1] * np.log(x) + exponents[:, 2:] * (x * math.log(2.0))
+        values = _log_values_without_logs(exponents, x)
         has_log = exponents[:, 1] != 0
         values[has_log] += exponents[has_log, 1:2] * log_log
     return values
+
+
+def _log_values_without_logs(
+    exponents: NDArray[np.float64], x: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return ln of x^a · 2^(c·x) for rows (a, b, c), at each size."""
+    return np.asarray(exponents[:, :1] * np.log(x) + exponents[:, 2:] * (x * math.log(2.0)))
