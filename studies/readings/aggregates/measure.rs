@@ -4,8 +4,8 @@
 //! aggregate is made each unit, from entries as old as they are in colonies of that size, and is
 //! held against the one of some units ago. A change would say each field by how much it differs, in
 //! the code of numbers that entries have, of the order that is best for that field, which is not
-//! counted: so no change by fields takes less than is told here by more than a better model of them
-//! saves. Bins are told as they are where their bounds have moved.
+//! counted: a lower bound of changes in this code. Bins are told as they are where their bounds
+//! have moved.
 
 #[path = "../changes/payloads.rs"]
 #[expect(dead_code, reason = "payloads of 1 KiB and of noise are for programs beside this one")]
