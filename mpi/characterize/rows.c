@@ -9,6 +9,8 @@
 
 /* A key with its number, at most. */
 #define LONGEST 160
+/* Of the messages with rows. */
+#define TAG 17
 
 void *room_for(size_t bytes)
 {
@@ -132,32 +134,36 @@ void row_names(Rows *rows, const char *key, const char *const *names, long count
     add(rows, "]");
 }
 
+/* Receives and prints what each of these ranks has; what is rank 0's own is printed first. */
+static void print(const Rows *own, const int *lengths, int ranks, MPI_Comm comm)
+{
+    if (own->length > 0)
+        fwrite(own->text, 1, own->length, stdout);
+    for (int from = 1; from < ranks; from++) {
+        if (lengths[from] == 0)
+            continue;
+        char *text = room_for((size_t)lengths[from]);
+        MPI_Recv(text, lengths[from], MPI_CHAR, from, TAG, comm, MPI_STATUS_IGNORE);
+        fwrite(text, 1, (size_t)lengths[from], stdout);
+        free(text);
+    }
+    fflush(stdout);
+}
+
 void rows_print(Rows *rows, MPI_Comm comm)
 {
-    int rank, ranks, length = (int)rows->length, all = 0;
+    int rank, ranks, length = (int)rows->length, *lengths = NULL;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &ranks);
-    int *lengths = NULL, *begins = NULL;
-    char *text = NULL;
-    if (rank == 0) {
-        lengths = room_for((size_t)ranks * sizeof *lengths);
-        begins = room_for((size_t)ranks * sizeof *begins);
-    }
-    MPI_Gather(&length, 1, MPI_INT, lengths, 1, MPI_INT, 0, comm);
-    for (int at = 0; rank == 0 && at < ranks; at++) {
-        begins[at] = all;
-        all += lengths[at];
-    }
     if (rank == 0)
-        text = room_for((size_t)all);
-    MPI_Gatherv(rows->text, length, MPI_CHAR, text, lengths, begins, MPI_CHAR, 0, comm);
-    if (rank == 0) {
-        fwrite(text, 1, (size_t)all, stdout);
-        fflush(stdout);
-    }
-    free(text);
+        lengths = room_for((size_t)ranks * sizeof *lengths);
+    MPI_Gather(&length, 1, MPI_INT, lengths, 1, MPI_INT, 0, comm);
+    /* Few ranks have rows; if thousands of others sent nothing, SMPI would take minutes of that. */
+    if (rank == 0)
+        print(rows, lengths, ranks, comm);
+    else if (length > 0)
+        MPI_Send(rows->text, length, MPI_CHAR, 0, TAG, comm);
     free(lengths);
-    free(begins);
     free(rows->text);
     *rows = (Rows){ 0 };
 }
