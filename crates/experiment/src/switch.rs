@@ -10,17 +10,23 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use nix::sched::{CloneFlags, setns};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// The longest frame.
 const FRAME_BYTES: usize = 65_550;
+/// Ports that are reported at one time.
+const REPORTED: usize = 64;
+/// What stands for the end of the switch where the number of a port would be.
+const END: u64 = u64::MAX;
 
 /// A switch that runs; it ends when dropped.
 #[derive(Debug)]
@@ -41,10 +47,10 @@ impl Switch {
     ) -> io::Result<Self> {
         let (end, ended) = UnixStream::pair()?;
         let (reported, begun) = sync_channel(1);
-        let thread = thread::spawn(move || match plug() {
-            Ok(ends) => {
+        let thread = thread::spawn(move || match plug().and_then(|ends| Ports::new(ends, ended)) {
+            Ok(ports) => {
                 let _ = reported.send(Ok(())); // nobody listens: the end comes at once
-                run(Ports { ends, ended });
+                run(ports);
             }
             Err(error) => drop(reported.send(Err(error))),
         });
@@ -95,10 +101,21 @@ pub fn within<T: Send>(
 #[derive(Debug)]
 pub struct Ports {
     ends: Vec<OwnedFd>,
-    ended: UnixStream,
+    _ended: UnixStream,
+    /// Knows which ends have something: asking each of hundreds would take longer than a packet.
+    watch: OwnedFd,
 }
 
 impl Ports {
+    fn new(ends: Vec<OwnedFd>, ended: UnixStream) -> io::Result<Self> {
+        let watch = epoll::create(CreateFlags::CLOEXEC)?;
+        for (port, end) in ends.iter().enumerate() {
+            epoll::add(&watch, end, EventData::new_u64(port as u64), EventFlags::IN)?;
+        }
+        epoll::add(&watch, &ended, EventData::new_u64(END), EventFlags::IN)?;
+        Ok(Self { ends, _ended: ended, watch })
+    }
+
     /// A buffer that holds the longest frame.
     pub fn buffer() -> Vec<u8> {
         vec![0; FRAME_BYTES]
@@ -109,19 +126,19 @@ impl Ports {
         self.ends.len()
     }
 
-    /// The ports where something is, after `wait` at the latest; `None` when the switch ends.
+    /// Ports where something is, after `wait` at the latest; `None` when the switch ends.
     pub fn ready(&self, wait: Option<Duration>) -> Option<Vec<usize>> {
-        let sources = self.ends.iter().map(AsFd::as_fd).chain([self.ended.as_fd()]);
-        let mut polled: Vec<PollFd<'_>> =
-            sources.map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN)).collect();
         let timeout = wait.and_then(|wait| Timespec::try_from(wait).ok());
-        match poll(&mut polled, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return None,
-        }
-        let ready = (0..polled.len()).filter(|&at| !polled[at].revents().is_empty());
-        let ready: Vec<usize> = ready.collect();
-        (!ready.contains(&self.count())).then_some(ready)
+        // To the nanosecond, which older kernels have for poll alone.
+        let mut polled = [PollFd::new(&self.watch, PollFlags::IN)];
+        is_fine(poll(&mut polled, timeout.as_ref()))?;
+        let mut events = Vec::with_capacity(REPORTED);
+        let now = Timespec::default();
+        is_fine(epoll::wait(&self.watch, spare_capacity(&mut events), Some(&now)))?;
+        let of = |event: &Event| event.data.u64();
+        let is_over = events.iter().any(|event| of(event) == END);
+        // What else there is are the numbers of `new`.
+        (!is_over).then(|| events.iter().map(|event| of(event) as usize).collect())
     }
 
     /// The next frame that has arrived at a port, in `buffer`; `None` if there is none.
@@ -134,4 +151,9 @@ impl Ports {
     pub fn send(&self, port: usize, frame: &[u8]) -> bool {
         rustix::io::write(&self.ends[port], frame).is_ok()
     }
+}
+
+/// Whether a wait ended as it should, or by a signal: a shorter wait.
+fn is_fine(waited: rustix::io::Result<usize>) -> Option<()> {
+    matches!(waited, Ok(_) | Err(rustix::io::Errno::INTR)).then_some(())
 }
