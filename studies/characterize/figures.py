@@ -30,7 +30,7 @@ def point_to_point(table: Table) -> Figure:
             head="cores of the machine",
         ),
         Panel(
-            "4  hops on 8 by 4 by 4 nodes",
+            "4  hops on 16 by 8 by 8 nodes",
             chosen(own.where(test="hops-latency"), "bytes", sizes),
             along="count",
             lines="bytes",

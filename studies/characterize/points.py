@@ -8,7 +8,7 @@ from drawing.csv_table import Row, Table, TableError
 
 COLUMNS = ("machine", "ranks", "test", "variant", "bytes", "count", "seconds", "bytes_per_s")
 
-TORUS = "torus 8x4x4"
+TORUS = "torus 16x8x8"
 FARTHEST = "farthest of "
 TWO_NODES = 8
 """The cores of a machine whose farthest nodes are neighbours."""

@@ -28,6 +28,8 @@ from points import (
 
 GB_S = 8e-9
 """Gb/s in bytes a second."""
+COLLECTIVES = ", collectives"
+"""What the name of a machine ends with on which these alone are measured."""
 HEAD = ["figure", "what", "the paper", "here", "as there?"]
 
 
@@ -244,18 +246,19 @@ def of_sharing() -> str:
 
 def of_others(table: Table) -> dict[str, str]:
     """Return the numbers of the fat tree and of the dragonfly."""
-    heads = ["what", *(machine for (machine,) in table.distinct("machine"))]
+    all_machines = [machine for (machine,) in table.distinct("machine")]
+    machines = [machine for machine in all_machines if not machine.endswith(COLLECTIVES)]
     columns = []
-    for (machine,) in table.distinct("machine"):
-        own = table.where(machine=machine)
+    for machine in machines:
+        own, together = (table.where(machine=name) for name in (machine, machine + COLLECTIVES))
         core = {"variant": "core 0 and core 1"}
         link = rate(own, test="bandwidth")
         inside = rate(own, test="core-bandwidth", **core)
         fans = [GB_S * most(own, test) for test in ("fan-out", "fan-in")]
-        world = seconds(own, test="bcast", bytes=4, variant="WORLD")
-        split = seconds(own, test="bcast", bytes=4, variant=WITHOUT_LAST)
+        world = seconds(together, test="bcast", bytes=4, variant="WORLD")
+        split = seconds(together, test="bcast", bytes=4, variant=WITHOUT_LAST)
         four, one = (
-            seconds(own, test="parallel-bcast", bytes=16384, count=count) for count in (4, 1)
+            seconds(together, test="parallel-bcast", bytes=16384, count=count) for count in (4, 1)
         )
         halos = plain(own, points.values(own, "ranks")[-1])
         times = halos.where(count=points.values(halos, "count")[-1]).numbers("seconds")
@@ -283,4 +286,5 @@ def of_others(table: Table) -> dict[str, str]:
         "broadcasts of 16 KiB: four at once, of one",
         "HALO of N = 1,024: worst order, of the best",
     ]
+    heads = ["what", *machines]
     return {"others": markdown(heads, list(zip(names, *columns, strict=True)))}
