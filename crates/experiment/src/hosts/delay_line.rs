@@ -5,9 +5,10 @@
 //! the network. All packets travel equally long, so the queue is in order of time. Hosts of a mesh
 //! have a card for each of their cables, and a packet goes to the cable's other end.
 //!
-//! A thread that sleeps wakes late, on an idle virtual machine by 50 µs and more: once when a packet
-//! comes, and once when it is due. How late is seen at each wake-up by time ([`Waking`]). The line
-//! wants to be woken so much earlier, and a packet by which it was woken has come so much before.
+//! A thread that sleeps wakes late, on an idle virtual machine by 50 µs and more: once when a
+//! packet comes, and once when it is due. How late is seen at each wake-up by time ([`Waking`]).
+//! The line wants to be woken so much earlier, and a packet by which it was woken has come so much
+//! before.
 //!
 //! Invariants: packets leave in the order in which they came, each once; what waits is bounded, and
 //! what finds no room is dropped, as by a switch. The cards go with the line.
@@ -160,7 +161,9 @@ impl Line {
                 self.waking.saw(wanted, woke);
             }
             let came = self.waking.came(asleep, woke);
-            ready.into_iter().for_each(|port| self.depart(port, came, &mut buffer));
+            for port in ready {
+                self.depart(port, came, &mut buffer);
+            }
         }
     }
 
@@ -259,14 +262,18 @@ mod tests {
     #[test]
     fn who_had_the_processor_taken_away_is_not_taken_to_be_that_late() {
         let (mut waking, begin) = (Waking::default(), Instant::now() + Duration::from_secs(1));
-        (0..100).for_each(|_| waking.saw(begin, begin + Duration::from_secs(1)));
+        for _ in 0..100 {
+            waking.saw(begin, begin + Duration::from_secs(1));
+        }
         assert!(begin - waking.before(begin) <= MOST_LATE);
     }
 
     #[test]
     fn what_woke_the_thread_came_before_but_not_before_it_slept() {
         let (mut waking, asleep) = (Waking::default(), Instant::now());
-        (0..100).for_each(|_| waking.saw(asleep, asleep + 60 * MICROSECOND));
+        for _ in 0..100 {
+            waking.saw(asleep, asleep + 60 * MICROSECOND);
+        }
         let woke = asleep + 500 * MICROSECOND;
         assert!((440..=445).contains(&(waking.came(asleep, woke) - asleep).as_micros()));
         let at_once = asleep + MICROSECOND;
