@@ -5,13 +5,13 @@
 //! the network. All packets travel equally long, so the queue is in order of time. Hosts of a mesh
 //! have a card for each of their cables, and a packet goes to the cable's other end.
 //!
-//! A thread that sleeps wakes late, on an idle virtual machine by 50 µs and more: once when a
-//! packet comes, and once when it is due. How late is seen at each wake-up by time ([`Waking`]).
-//! The line wants to be woken so much earlier, and a packet by which it was woken has come so much
-//! before.
+//! A thread that sleeps wakes late, on an idle virtual machine by 50 µs and more. How late is seen
+//! at each wake-up by time ([`Waking`]), and the line wants to be woken so much earlier. That a
+//! packet was read late cannot be known, so links are longer by that.
 //!
-//! Invariants: packets leave in the order in which they came, each once; what waits is bounded, and
-//! what finds no room is dropped, as by a switch. The cards go with the line.
+//! Invariants: no packet travels for less than the delay; packets leave in the order in which they
+//! came, each once; what waits is bounded, and what finds no room is dropped, as by a switch. The
+//! cards go with the line.
 
 use std::collections::VecDeque;
 use std::io;
@@ -131,11 +131,6 @@ impl Waking {
     fn before(&self, due: Instant) -> Instant {
         due.checked_sub(self.typical).unwrap_or(due)
     }
-
-    /// When that came which was there at `woke`, after a sleep or none since `asleep`.
-    fn came(&self, asleep: Instant, woke: Instant) -> Instant {
-        self.before(woke).max(asleep)
-    }
 }
 
 /// The thread's part.
@@ -156,13 +151,11 @@ impl Line {
             let wanted = self.travelling.front().map(|packet| self.waking.before(packet.due));
             let wait = wanted.map(|wanted| wanted.saturating_duration_since(asleep));
             let Some(ready) = self.ports.ready(wait) else { return };
-            let woke = Instant::now();
             if let Some(wanted) = wanted.filter(|&wanted| asleep < wanted && ready.is_empty()) {
-                self.waking.saw(wanted, woke);
+                self.waking.saw(wanted, Instant::now());
             }
-            let came = self.waking.came(asleep, woke);
             for port in ready {
-                self.depart(port, came, &mut buffer);
+                self.depart(port, &mut buffer);
             }
         }
     }
@@ -176,11 +169,11 @@ impl Line {
         }
     }
 
-    fn depart(&mut self, from: usize, came: Instant, buffer: &mut [u8]) {
+    fn depart(&mut self, from: usize, buffer: &mut [u8]) {
         for _ in 0..AT_ONCE {
             let Some(content) = self.ports.receive(from, buffer) else { return };
             if self.travelling.len() < ROOM {
-                let due = came + self.delay;
+                let due = Instant::now() + self.delay;
                 self.travelling.push_back(Packet { due, from, content: (&*content).into() });
             }
         }
@@ -266,17 +259,5 @@ mod tests {
             waking.saw(begin, begin + Duration::from_secs(1));
         }
         assert!(begin - waking.before(begin) <= MOST_LATE);
-    }
-
-    #[test]
-    fn what_woke_the_thread_came_before_but_not_before_it_slept() {
-        let (mut waking, asleep) = (Waking::default(), Instant::now());
-        for _ in 0..100 {
-            waking.saw(asleep, asleep + 60 * MICROSECOND);
-        }
-        let woke = asleep + 500 * MICROSECOND;
-        assert!((440..=445).contains(&(waking.came(asleep, woke) - asleep).as_micros()));
-        let at_once = asleep + MICROSECOND;
-        assert_eq!(waking.came(asleep, at_once), asleep, "it had no time to sleep");
     }
 }
