@@ -151,6 +151,11 @@ def of_point_to_point(table: Table) -> dict[str, str]:
     return {"point-to-point": markdown(HEAD, [*two_processes(table, own), *several(table, own)])}
 
 
+def ten_fold(ratio: float) -> str:
+    """Return whether a ratio is close to ten."""
+    return judged(7 < ratio < 13, "less" if ratio < 10 else "no: more")
+
+
 def of_collectives(table: Table) -> dict[str, str]:
     """Return the table of figures 8 to 11, of the largest machine."""
     own = points.largest(table)
@@ -183,7 +188,7 @@ def of_collectives(table: Table) -> dict[str, str]:
         line(
             balaji.BCAST,
             f"{fold(small)} (4 B), {fold(large)} (16 KiB)",
-            judged(small > 7, judged(large > 7, "less") + " at 16 KiB"),
+            judged(ten_fold(small) == "yes", ten_fold(large) + " at 16 KiB"),
         ),
         line(balaji.BCASTS_4, four, judged(ratios[1] < 0.9, "no: not less")),
         line(balaji.BCASTS_16K, sixteen, judged(ratios[2] > 1.5, "less")),
