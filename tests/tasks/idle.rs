@@ -14,9 +14,10 @@ use crate::place::{Place, Running};
 /// Heartbeats that are looked at.
 const HEARTBEATS: usize = 4;
 
-/// What is waited for in a heartbeat: the timer, which may wake once more before, that a busy
-/// machine has sent it, and the answer. Then the next one is waited for.
-const WAITS: usize = 5;
+/// What is waited for in a heartbeat, at most: that the runtime learns of the timer that was set,
+/// that a busy machine has sent it, the answer, and the timer. The runtime's wheel has slots of 1,
+/// 64 and 4,096 ms: a timer of a second passes two of them, and a third now and then.
+const WAITS: usize = 6;
 
 /// The lines of strace from the first call by which something is sent to the last one.
 fn calls(place: &Place, process: u32) -> Vec<String> {

@@ -9,10 +9,12 @@ import queue
 import socket
 import subprocess
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 READY = "serving client traffic insecurely"
 ATTEMPTS = 5
+NEVER_GIVEN = range(20_000, 30_000)  # below ip_local_port_range
 _hosts = itertools.count(1)
 
 
@@ -82,11 +84,20 @@ def _listen(process: subprocess.Popen[str], told: queue.Queue[bool]) -> None:
 
 
 def free_places(count: int) -> list[str]:
-    """Return ports that are free, on an address that no other test uses at a time."""
+    """Return ports that are free, on an address that no other test uses at a time.
+
+    None is one that Linux gives to whoever asks for any port: clients go on to call a killed
+    server, and its port may be that of another program by then.
+    """
     high, low = divmod(os.getpid() % 0xFFFF, 256)
     host = f"127.{high}.{low}.{200 + next(_hosts) % 50}"
-    listeners = [socket.create_server((host, 0)) for _ in range(count)]
-    places = [f"{host}:{one.getsockname()[1]}" for one in listeners]
-    for one in listeners:
-        one.close()
-    return places
+    return list(itertools.islice(_free(host), count))
+
+
+def _free(host: str) -> Iterator[str]:
+    for port in NEVER_GIVEN:
+        try:
+            socket.create_server((host, port)).close()
+        except OSError:
+            continue
+        yield f"{host}:{port}"

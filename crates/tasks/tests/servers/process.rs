@@ -5,6 +5,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv4Addr, TcpListener};
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -17,6 +18,9 @@ const READY: &str = "serving client traffic insecurely";
 
 /// Attempts to find ports that nobody else takes before the servers do.
 const ATTEMPTS: u32 = 5;
+
+/// Ports below those that Linux gives to who asks for any (`ip_local_port_range`).
+const NEVER_GIVEN: RangeInclusive<u16> = 20_000..=30_000;
 
 /// An etcd.
 pub(crate) struct Servers {
@@ -232,13 +236,13 @@ fn wait(ready: &mpsc::Receiver<Result<(), String>>) -> Result<(), String> {
 }
 
 /// Ports that are free now, on an address that no other test uses at a time: a server that is
-/// killed finds its port again.
+/// killed finds its port again. None is one that the system gives to whoever asks for any port:
+/// clients go on to call a killed server, and its port may be that of another program by then,
+/// which accepts calls at all addresses.
 fn free_ports(count: usize) -> Vec<String> {
     static USED: AtomicU8 = AtomicU8::new(1);
     let [high, low] = ((std::process::id() % 0xffff) as u16).to_be_bytes();
     let own = Ipv4Addr::new(127, high, low, USED.fetch_add(1, Ordering::Relaxed));
-    let listeners: Vec<_> =
-        (0..count).map(|_| TcpListener::bind((own, 0)).expect("a free port")).collect();
-    let address = |listener: &TcpListener| listener.local_addr().expect("it listens").to_string();
-    listeners.iter().map(address).collect()
+    let free = |&port: &u16| TcpListener::bind((own, port)).is_ok();
+    NEVER_GIVEN.filter(free).take(count).map(|port| format!("{own}:{port}")).collect()
 }
