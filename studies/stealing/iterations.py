@@ -2,18 +2,21 @@
 
     studies/stealing/run iterations
     studies/stealing/run many-iterations
+    studies/stealing/run most-iterations
     studies/stealing/run contraction
+    studies/stealing/run large-contraction
 
 The ranks and tasks of `ranks.py` on its torus, or with --contraction a tensor contraction there,
 ITERATIONS times: what a task takes differs in each by up to CHANGE_PERCENT of itself. What
-balancing takes counts as part of an iteration.
+balancing takes counts as part of an iteration. Among more than MANY ranks the unit of the gossip is
+UNIT_OF_MANY_MS: at the usual unit a run takes more than LIMIT_S.
 
 Exit status: 0 done, 1 a run failed or lost tasks, 2 wrong arguments.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,8 +25,10 @@ import ranks
 
 ITERATIONS = 5
 CHANGE_PERCENT = 10
-CONTRACTION, PRODUCTS = "tce:12,6", 16_120
-"""Eleven minutes of a processor, in so many products of blocks."""
+UNIT_OF_MANY_MS = 20
+"""Of the gossip, among more than MANY ranks: news are as old as they were worth asking for."""
+CONTRACTIONS = {"tce:12,6": 16_120, "tce:16,8": 65_536}
+"""How many products of blocks each has; a product takes 41 ms on average."""
 WAYS = {
     "random": ("random", ""),
     "lifelines": ("lifelines", ""),
@@ -35,6 +40,8 @@ WAYS = {
 }
 """Whom thieves ask, and with what an iteration begins: what the program gives, what each rank ran
 before, or that after a balancing."""
+REMEMBERING = ("random, retained", "known, retained")
+"""The ways among most ranks, where each takes an hour or two of a processor."""
 
 
 class Row(NamedTuple):
@@ -56,18 +63,24 @@ class Row(NamedTuple):
     searching_s: str
 
 
-def cases(all_ranks: list[int]) -> Iterator[tuple[int, str]]:
+def cases(all_ranks: list[int], ways: Iterable[str] = WAYS) -> Iterator[tuple[int, str]]:
     """Yield what is run for so many ranks."""
     for count in all_ranks:
-        for way in WAYS:
+        for way in ways:
             yield count, way
+
+
+def unit_ms(victims: str, count: int) -> int:
+    """Return the unit of the gossip among so many ranks; 0 where there is none."""
+    usual = ranks.usual_unit_ms(victims, count)
+    return min(usual, UNIT_OF_MANY_MS)
 
 
 def words(count: int, way: str, application: str = "") -> list[str]:
     """Return the program's arguments."""
     victims, beginning = WAYS[way]
-    unit_ms = ranks.usual_unit_ms(victims, count)
-    case = ranks.Case("torus", count, ranks.PROGRESS_US, victims, unit_ms)
+    unit = unit_ms(victims, count)
+    case = ranks.Case("torus", count, ranks.PROGRESS_US, victims, unit)
     said = ranks.words(case, application)
     said += ["--iterations", str(ITERATIONS), "--change", str(CHANGE_PERCENT)]
     return said + ([beginning] if beginning else [])
@@ -112,8 +125,11 @@ def measured(
 
 if __name__ == "__main__":
     line = ranks.parser(__doc__)
-    line.add_argument("--contraction", action="store_true", help="instead of uneven tasks")
+    line.add_argument("--contraction", choices=CONTRACTIONS, help="instead of uneven tasks")
+    line.add_argument("--remembering", action="store_true", help="only where ranks remember")
     arguments = line.parse_args()
-    contracted = partial(measured, application=CONTRACTION, tasks=PRODUCTS)
-    measure = contracted if arguments.contraction else measured
-    ranks.make(arguments, Row._fields, cases(arguments.ranks), measure)
+    application = arguments.contraction or ""
+    tasks = CONTRACTIONS.get(application, 0)
+    measure = partial(measured, application=application, tasks=tasks)
+    wanted = cases(arguments.ranks, REMEMBERING if arguments.remembering else WAYS)
+    ranks.make(arguments, Row._fields, wanted, measure)

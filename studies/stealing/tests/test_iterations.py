@@ -11,9 +11,19 @@ def test_each_way_says_how_it_begins() -> None:
     assert len(cases) == len(set(cases)) == 2 * len(iterations.WAYS)
     assert iterations.words(16, "known, balanced")[-1] == "--balance"
     assert iterations.words(16, "random")[-1] == str(iterations.CHANGE_PERCENT)
-    known = iterations.words(16, "known", iterations.CONTRACTION)
-    assert known[0] == iterations.CONTRACTION
+    contraction = next(iter(iterations.CONTRACTIONS))
+    known = iterations.words(16, "known", contraction)
+    assert known[0] == contraction
     assert known[known.index("--unit-us") + 1] == "10000"
+
+
+def test_most_ranks_have_the_ways_that_remember_and_a_unit_between() -> None:
+    """They have no time for all, and news of 40 ms would be too old."""
+    cases = list(iterations.cases([4096], iterations.REMEMBERING))
+    assert [way for _, way in cases] == ["random, retained", "known, retained"]
+    known = iterations.words(*cases[1])
+    assert known[known.index("--unit-us") + 1] == "20000"
+    assert "--unit-us" not in iterations.words(*cases[0])
 
 
 def test_balancing_is_part_of_an_iteration() -> None:
