@@ -183,12 +183,13 @@ fn an_unhealthy_node_fails_the_prolog(cluster: &mut Cluster, slurm: &mut Slurm, 
     let prolog_alone: Vec<&str> = others.collect();
     slurm.change(&prolog_alone.join("\n"), &command("reconfigure"));
     kill(cluster, "n1");
-    let refused = slurm.shell("srun --nodelist=n1 true");
+    let refused = slurm.shell("srun --nodelist=n1 echo it ran");
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    // On a busy machine srun may first get the message that its job was revoked.
+    // On a busy machine srun may first get the message that its job was revoked, and it may end
+    // with status 0 though it has run nothing.
     let is_told =
         ["Prolog failure on node n1", "has been revoked"].map(|words| said.contains(words));
-    assert!(!refused.status.success() && is_told.contains(&true), "{said}");
+    assert!(refused.stdout.is_empty() && is_told.contains(&true), "{said}");
     until_state(cluster, slurm, "n1", "drained|Prolog error");
     cluster.join("n1", "head", &FLAGS);
     slurm.says(&command("State=RESUME"));
