@@ -24,6 +24,8 @@ typedef struct Stream {
 
 int flow_messages(const Bench *bench, size_t bytes)
 {
+    if (bench->settings.messages > 0)
+        return (int)bench->settings.messages;
     return bytes < FEW_FROM_BYTES && !bench->simulated ? MANY_MESSAGES : FEW_MESSAGES;
 }
 

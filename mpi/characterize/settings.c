@@ -12,6 +12,7 @@ const char SETTINGS_USAGE[] =
     "  --largest BYTES      the largest message (default 1048576)\n"
     "  --factor N           from one size of message, or N of HALO, to the next (default 4)\n"
     "  --halo-largest N     the largest side of a sub-domain of HALO (default 1024)\n"
+    "  --messages N         of a stream before its answer (default 16, 4 from 256 KiB on)\n"
     "  --beyond-cache BYTES the buffers of tests out of cache (default 67108864)\n"
     "  --memory BYTES       what a rank may use for one operation (default 268435456)\n"
     "  --late SECONDS       by how much a rank may miss a start (default 0.000005)\n"
@@ -22,6 +23,7 @@ const char SETTINGS_USAGE[] =
     "  --places FILE        the node that each rank must be on, a line for each rank\n"
     "  --order FILE         one more order of HALO: the rank of each place, a line for each\n"
     "  --orders LIST        of the orders of HALO only these, such as XYZT,TXYZ,Hilbert\n"
+    "  --protocols LIST     of the protocols of HALO only these, such as sendrecv,one-sided\n"
     "  --operations LIST    of the collective operations only these, such as barrier,bcast\n"
     "  --help               this text\n";
 
@@ -94,6 +96,7 @@ static bool option(void *into, int letter, const char *text)
     case 'b': return number(text, 1, 1 << 28, &settings->largest);
     case 'f': return number(text, 2, 1 << 20, &settings->factor);
     case 'N': return number(text, 2, 65536, &settings->halo_largest);
+    case 'w': return number(text, 1, 1e5, &settings->messages);
     case 'c': return number(text, 0, 1e10, &settings->beyond_cache);
     case 'm': return number(text, 1e4, 1e12, &settings->memory);
     case 'l': return number(text, 1e-9, 10, &settings->late_s);
@@ -104,6 +107,7 @@ static bool option(void *into, int letter, const char *text)
     case 'p': settings->places = text; return *text != 0;
     case 'o': settings->order = text; return *text != 0;
     case 'O': settings->orders = text; return *text != 0;
+    case 'P': settings->protocols = text; return *text != 0;
     case 'd': settings->operations = text; return *text != 0;
     default: settings->help = true; return true;
     }
@@ -128,6 +132,7 @@ Settings settings_read(int count, char **words, int (*test_of)(const char *name)
         { "largest", required_argument, NULL, 'b' },
         { "factor", required_argument, NULL, 'f' },
         { "halo-largest", required_argument, NULL, 'N' },
+        { "messages", required_argument, NULL, 'w' },
         { "beyond-cache", required_argument, NULL, 'c' },
         { "memory", required_argument, NULL, 'm' },
         { "late", required_argument, NULL, 'l' },
@@ -138,6 +143,7 @@ Settings settings_read(int count, char **words, int (*test_of)(const char *name)
         { "places", required_argument, NULL, 'p' },
         { "order", required_argument, NULL, 'o' },
         { "orders", required_argument, NULL, 'O' },
+        { "protocols", required_argument, NULL, 'P' },
         { "operations", required_argument, NULL, 'd' },
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },

@@ -12,6 +12,7 @@ typedef struct Settings {
     double largest;        /* message, in bytes */
     double factor;         /* from one size of message to the next */
     double halo_largest;   /* side of a sub-domain */
+    double messages;       /* of a stream, before its answer; 0: as many as its size has */
     double beyond_cache;   /* bytes of the buffers that are used in turn */
     double memory;         /* bytes that a rank may use for one operation */
     double late_s;
@@ -22,6 +23,7 @@ typedef struct Settings {
     const char *places;    /* a file: the node of each rank */
     const char *order;     /* a file: the rank at each place of the HALO's grid */
     const char *orders;    /* names of the orders of HALO, by commas; null: all */
+    const char *protocols; /* names of protocols of HALO, by commas; null: all */
     const char *operations; /* names of collective operations, by commas; null: all */
     bool help;
     char wrong[200];

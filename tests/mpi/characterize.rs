@@ -333,6 +333,14 @@ fn all_orders_of_ranks_are_predicted_then_measured() {
 }
 
 #[test]
+fn a_stream_has_as_many_messages_as_are_wanted() {
+    let rows = torus("--repetitions 2 --largest 16 --test pair --messages 3", "2", 2);
+    let bandwidth = of(&rows, "bandwidth");
+    assert_eq!(bandwidth.len(), 3, "{rows:?}");
+    assert!(bandwidth.iter().all(|row| row["messages"] == 3 && row["valid"] == true), "{rows:?}");
+}
+
+#[test]
 fn of_the_orders_of_ranks_only_those_that_are_named_are_measured() {
     let words = "--repetitions 1 --halo-largest 2 --test halo --orders TZYX,XYZ,Hilbert";
     let rows = torus(words, "4,2,2", 16);
@@ -343,4 +351,18 @@ fn of_the_orders_of_ranks_only_those_that_are_named_are_measured() {
     assert_eq!(names, BTreeSet::from(["Hilbert", "TZYX"]));
     let none = torus(&words.replace("TZYX,XYZ,Hilbert", "XYZ"), "4,2,2", 16);
     assert!(skipped(&none, "halo")[0].contains("--orders"), "{none:?}");
+}
+
+#[test]
+fn of_the_protocols_of_halo_only_those_that_are_named_are_measured() {
+    let words = "--repetitions 1 --halo-largest 2 --test halo --protocols one-sided,sendrecv";
+    let rows = torus(words, "4,2,2", 16);
+    let variants = of(&rows, "halo");
+    let mut names: Vec<&str> = variants.iter().filter_map(|row| row["variant"].as_str()).collect();
+    let further = names.iter().filter(|name| name.ends_with(", one-sided")).count();
+    assert_eq!(further, 1, "the first order alone has all protocols: {names:?}");
+    names.retain(|name| !name.ends_with(", sendrecv") && !name.ends_with(", one-sided"));
+    assert_eq!(names, [""; 0]);
+    let none = torus(&words.replace("one-sided,sendrecv", "none"), "4,2,2", 16);
+    assert!(skipped(&none, "halo")[0].contains("--protocols"), "{none:?}");
 }
