@@ -22,7 +22,8 @@ SIZES = [0, *(4**power for power in range(11))]
 REDUCED = SIZES[2:]
 """Those of a reduction of words of 4 B."""
 REPETITIONS = 100
-IMB_REPETITIONS, IMB_WINDOWS = 400, 40
+IMB_REPETITIONS, IMB_WINDOWS, IMB_MESSAGES = 400, 40, 64
+"""Repetitions; windows of Uniband, and messages in one."""
 NETPIPE_RUNS = ((1, 4096, 2000), (16384, 1 << 20, 100))
 """Its least and largest size, and messages of a trial: its clock has microseconds."""
 LIMIT_S = 15.0
@@ -153,11 +154,17 @@ class Programs:
             text = "".join(f"{size}\n" for size in sizes)
             (places.scratch / name).write_text(text, encoding="utf-8")
 
-    def characterize(self, mpi: str, *options: str, below: Path | None = None) -> str:
+    def characterize(
+        self,
+        mpi: str,
+        *options: str,
+        below: Path | None = None,
+        repetitions: int = REPETITIONS,
+    ) -> str:
         """Run our program."""
         name = {"MPICH": "mpich", "Open MPI": "openmpi"}[mpi]
         program = self.places.mpi / f"tidings-mpi-characterize.{name}"
-        words = [program, "--repetitions", str(REPETITIONS), "--beyond-cache", "0", *options]
+        words = [program, "--repetitions", str(repetitions), "--beyond-cache", "0", *options]
         return self._with(mpi, words, {}, below)
 
     def _with(

@@ -19,8 +19,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from peer_programs import (
+    IMB_MESSAGES,
     IMB_REPETITIONS,
     IMB_WINDOWS,
+    NETPIPE_RUNS,
+    SIZES,
     Programs,
     Reading,
     SlowError,
@@ -28,13 +31,18 @@ from peer_programs import (
     of_imb,
     of_rows,
     ping_pong_s,
+    rows,
     uniband_s,
 )
+from peer_statistics import interquartile_mean
 
 STEADY = 1.25
 """Gauges of a block that differ by more than this factor: the processors were moved."""
 OTHERS = 0.25
 """The share of the processors' time that others of normal priority may have had."""
+WARM = "in cache"
+STREAMS = 20
+"""Repetitions of ours where a stream has as many messages as a peer's."""
 REDUCTION = ("--test", "collectives", "--operations", "allreduce")
 
 Readings = dict[tuple[str, str], Reading]
@@ -65,7 +73,24 @@ def point_to_point(programs: Programs, mpi: str) -> dict[str, Run]:
     def ours() -> Readings:
         text = programs.characterize(mpi, "--test", "pair")
         tests = ("latency", "bandwidth")
-        return {(test, "ours"): of_rows(text, test, "in cache") for test in tests}
+        return {(test, "ours"): of_rows(text, test, WARM) for test in tests}
+
+    def streams(least: int, most: int, messages: int) -> dict[int, list[float]]:
+        words = ("--messages", str(messages), "--largest", str(most), "--test", "pair")
+        found = rows(programs.characterize(mpi, *words, repetitions=STREAMS), "bandwidth", WARM)
+        return {size: samples for size, samples in found.items() if size >= least}
+
+    def windows() -> Readings:
+        found = streams(1, SIZES[-1], IMB_MESSAGES)
+        means = {size: interquartile_mean(samples) for size, samples in found.items()}
+        return {("bandwidth", "ours, windows"): means}
+
+    def trials() -> Readings:
+        best = {}
+        for least, most, repeats in NETPIPE_RUNS:
+            found = streams(least, most, repeats)
+            best |= {size: min(samples) for size, samples in found.items()}
+        return {("bandwidth", "ours, trials"): best}
 
     def imb(quantity: str, benchmark: str, of_line: Callable[[list[float]], float]) -> Run:
         repetitions = IMB_REPETITIONS if quantity == "latency" else IMB_WINDOWS
@@ -79,9 +104,11 @@ def point_to_point(programs: Programs, mpi: str) -> dict[str, Run]:
         "ours": ours,
         "NetPIPE": lambda: {("latency", "NetPIPE"): programs.netpipe(mpi)},
         "NetPIPE -s": lambda: {("bandwidth", "NetPIPE -s"): programs.netpipe(mpi, "-s")},
+        "ours, trials": trials,
     }
     if mpi == "MPICH":
         runs["PingPong"] = imb("latency", "PingPong", ping_pong_s)
+        runs["ours, windows"] = windows
         runs["Uniband"] = imb("bandwidth", "Uniband", uniband_s)
     return runs
 

@@ -24,6 +24,8 @@ COMPARED = (
     ("latency", "NetPIPE", "as reported", "ours", "NetPIPE"),
     ("bandwidth", "IMB Uniband", "as reported", "ours", "Uniband"),
     ("bandwidth", "NetPIPE -s", "as reported", "ours", "NetPIPE -s"),
+    ("bandwidth", "IMB Uniband", "same pattern", "ours, windows", "Uniband"),
+    ("bandwidth", "NetPIPE -s", "same pattern", "ours, trials", "NetPIPE -s"),
     ("allreduce", "IMB Allreduce", "as reported", "ours", "Allreduce"),
     ("allreduce", "IMB Allreduce", "same statistic", "ours, calls", "Allreduce, calls"),
 )
