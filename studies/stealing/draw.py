@@ -247,16 +247,15 @@ def by_workers(table: Table) -> Figure:
 def iterations_of_ranks(table: Table, name: str = "iterations") -> dict[str, str]:
     """Return a table of the page of iterations with real messages: the first and the last."""
     lines = []
-    for (ranks,) in table.distinct("ranks"):
-        for way in WAYS:
-            for iteration in ("1", "5"):
-                row = table.where(ranks=ranks, way=way, iteration=iteration)
-                cells = [*counts(row), f"{middle(row, 'balanced'):,.0f}"]
-                cells.append(f"{middle(row, 'bytes') / 1e6:,.1f}")
-                available = int(ranks) * middle(row, "seconds")
-                for kind in ("searching_s", "waiting_s"):
-                    cells.append(f"{100 * middle(row, kind) / available:.3f} %")
-                lines.append([f"{int(ranks):,}", way, iteration, *cells])
+    for ranks, way in table.distinct("ranks", "way"):
+        for iteration in ("1", "5"):
+            row = table.where(ranks=ranks, way=way, iteration=iteration)
+            cells = [*counts(row), f"{middle(row, 'balanced'):,.0f}"]
+            cells.append(f"{middle(row, 'bytes') / 1e6:,.1f}")
+            available = int(ranks) * middle(row, "seconds")
+            for kind in ("searching_s", "waiting_s"):
+                cells.append(f"{100 * middle(row, kind) / available:.3f} %")
+            lines.append([f"{int(ranks):,}", way, iteration, *cells])
     heads = ["ranks", "way", "iteration", *HEADS[1:], "by the balancer", "MB"]
     return {name: markdown([*heads, "searching", "waiting"], lines)}
 
@@ -299,6 +298,11 @@ DRAWN = (
         Iterated._fields,
         figure=by_iteration,
         tables=partial(iterations_of_ranks, name="many-iterations"),
+    ),
+    Drawn(
+        "most-iterations.csv",
+        Iterated._fields,
+        tables=partial(iterations_of_ranks, name="most-iterations"),
     ),
     Drawn(
         "contraction.csv",
