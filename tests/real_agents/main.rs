@@ -10,6 +10,7 @@ mod colonies;
 mod company;
 mod deaths;
 mod flood;
+mod forecast;
 mod health;
 mod heap;
 mod hooks;
