@@ -135,28 +135,48 @@ static void read_file(const Bench *bench, int *place_of, char *reason, size_t re
     fclose(file);
 }
 
+/* The number of each place of an order; a reason is left if there are none. Collective. */
+static int *numbers_of(const Bench *bench, const Order *order, char *reason, size_t reason_bytes)
+{
+    int *numbers = room_for((size_t)bench->ranks * sizeof *numbers);
+    if (order->kind != FILE_OF_RANKS) {
+        for (int rank = 0; rank < bench->ranks; rank++)
+            numbers[rank] = number_of(&bench->places, order, rank);
+        return numbers;
+    }
+    if (bench->rank == 0)
+        read_file(bench, numbers, reason, reason_bytes);
+    MPI_Bcast(reason, (int)reason_bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
+    MPI_Bcast(numbers, bench->ranks, MPI_INT, 0, MPI_COMM_WORLD);
+    return numbers;
+}
+
+/* A rank, and its number in an order. */
+typedef struct Numbered {
+    int number, rank;
+} Numbered;
+
+static int by_number(const void *one, const void *other)
+{
+    return ((const Numbered *)one)->number - ((const Numbered *)other)->number;
+}
+
 MPI_Comm order_comm(const Bench *bench, const Order *order, char *reason, size_t reason_bytes)
 {
-    int number = 0, *place_of = NULL;
-    MPI_Comm comm;
-    *reason = 0;
-    if (bench->places.unfit[0]) {
-        snprintf(reason, reason_bytes, "%s", bench->places.unfit);
-        return MPI_COMM_NULL;
-    }
-    if (order->kind != FILE_OF_RANKS) {
-        number = number_of(&bench->places, order, bench->rank);
-    } else {
-        if (bench->rank == 0) {
-            place_of = room_for((size_t)bench->ranks * sizeof *place_of);
-            read_file(bench, place_of, reason, reason_bytes);
-        }
-        MPI_Scatter(place_of, 1, MPI_INT, &number, 1, MPI_INT, 0, MPI_COMM_WORLD);
-        MPI_Bcast(reason, (int)reason_bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
-        free(place_of);
-        if (*reason)
-            return MPI_COMM_NULL;
-    }
-    MPI_Comm_split(MPI_COMM_WORLD, 0, number, &comm);
+    MPI_Comm comm = MPI_COMM_NULL;
+    snprintf(reason, reason_bytes, "%s", bench->places.unfit);
+    if (*reason)
+        return comm;
+    int *ranks = numbers_of(bench, order, reason, reason_bytes);
+    Numbered *all = room_for((size_t)bench->ranks * sizeof *all);
+    for (int rank = 0; rank < bench->ranks; rank++)
+        all[rank] = (Numbered){ ranks[rank], rank };
+    qsort(all, (size_t)bench->ranks, sizeof *all, by_number);
+    for (int at = 0; at < bench->ranks; at++)
+        ranks[at] = all[at].rank;
+    if (!*reason)
+        comm = bench_group(bench, ranks, bench->ranks);
+    free(all);
+    free(ranks);
     return comm;
 }
