@@ -8,9 +8,11 @@ import json
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import days
 from drawing.manifest import Table, exit_code, first_line
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,6 +28,8 @@ PAYLOAD = 1448 / 1514
 """What of a full frame of TCP is the message's."""
 SIDE = 8192
 """HALO's N."""
+EQUAL, REFUSED, DIFFERS = 0, 2, 5
+"""Exit codes of a comparison."""
 
 
 class Bench:
@@ -37,15 +41,18 @@ class Bench:
         self.target: Path = given.target
         self.kept: Path = given.kept
         self.rounds: int | None = given.rounds
+        self.pairs: int = given.pairs
         self.kept.mkdir(parents=True, exist_ok=True)
 
-    def series(self, name: str) -> Path:
-        """Lay one of the study's series beside its runs."""
+    def series(self, name: str, lies: str | None = None, **instead: object) -> Path:
+        """Lay one of the study's series beside its runs, with these values instead of its own."""
         text = (STUDY / f"{name}.toml").read_text(encoding="utf-8")
         text = text.replace("../../target", str(self.target))
         if self.rounds:
-            text = re.sub(r"^rounds = \d+$", f"rounds = {self.rounds}", text, flags=re.MULTILINE)
-        file = self.kept / f"{name}.toml"
+            instead["rounds"] = self.rounds
+        for key, value in instead.items():
+            text = re.sub(rf"^{key} = .*$", f"{key} = {value}", text, flags=re.MULTILINE)
+        file = self.kept / f"{lies or name}.toml"
         file.write_text(text, encoding="utf-8")
         return file
 
@@ -55,6 +62,14 @@ class Bench:
         command = [str(self.tidings), "lab", "characterize", *words, "--output", str(output)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         return output
+
+    def compared(self, first: Path, second: Path) -> tuple[int, list[days.Difference]]:
+        """Return the exit code of a comparison, and its lines; none if runs are too few."""
+        command = [str(self.tidings), "lab", "compare", "--json", str(first), str(second)]
+        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+        if done.returncode not in (EQUAL, REFUSED, DIFFERS):
+            done.check_returncode()
+        return done.returncode, json.loads(done.stdout) if done.stdout else []
 
 
 def cells(file: Path) -> list[dict[str, str]]:
@@ -124,6 +139,20 @@ def mappings(bench: Bench) -> Iterator[list[object]]:
         ]
 
 
+def of_days(bench: Bench) -> Iterator[list[object]]:
+    """Yield each comparison of two sessions, all of which are measured first."""
+    folders = {}
+    ends = time.monotonic() + days.LIMIT_S
+    for own in days.sessions(bench.pairs):
+        if time.monotonic() > ends:
+            raise TimeoutError(f"{days.LIMIT_S} s passed before {own.name}: run it again to go on")
+        series = bench.series("days", f"days-{own.name}", first_link_mbit=[own.mbit])
+        folders[own] = bench.characterised(f"days-{own.name}", str(series))
+    for at, (kind, first, second) in enumerate(days.pairs(bench.pairs), 1):
+        code, found = bench.compared(folders[first], folders[second])
+        yield [at, kind, first.name, second.name, code, *days.row(found)]
+
+
 def measure(given: argparse.Namespace) -> None:
     """Make a table."""
     bench = Bench(given)
@@ -134,7 +163,12 @@ def measure(given: argparse.Namespace) -> None:
     table.write_rows(columns, list(lines(bench)), added=openmpi)
 
 
-PARTS = {"links": (LINKS, links), "overlap": (OVERLAP, overlap), "mappings": (MAPPINGS, mappings)}
+PARTS = {
+    "links": (LINKS, links),
+    "overlap": (OVERLAP, overlap),
+    "mappings": (MAPPINGS, mappings),
+    "days": (days.COLUMNS, of_days),
+}
 
 
 def main() -> int:
@@ -146,6 +180,7 @@ def main() -> int:
     parser.add_argument("--kept", type=Path, required=True, help="where runs are kept")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--rounds", type=int, help="instead of those of the series")
+    parser.add_argument("--pairs", type=int, default=days.PAIRS, help="of sessions of each kind")
     given = parser.parse_args()
     return exit_code("measure", lambda: measure(given))
 
