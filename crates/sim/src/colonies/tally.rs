@@ -2,6 +2,7 @@
 //!
 //! Whole numbers give the same sum in any order, so colonies can be added up as they are finished.
 
+use super::death_times::DeathTimes;
 use crate::chance::mix;
 use crate::row::{BIN_SHIFT, RowSum, UNIT, UNIT_SHIFT};
 
@@ -48,7 +49,17 @@ impl Ages {
         }
     }
 
-    fn merge(&mut self, other: &Self) {
+    /// Takes in one time, as the age of one entry that somebody holds.
+    pub(super) fn add_one(&mut self, ticks: i64) {
+        self.ticks += ticks as u128;
+        self.pairs += 1;
+        self.rows += 1;
+        self.oldest_ticks += ticks as u128;
+        self.highest_ticks = self.highest_ticks.max(ticks);
+        self.bins[((ticks >> BIN_SHIFT) as usize).min(BINS - 1)] += 1;
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
         self.ticks += other.ticks;
         self.pairs += other.pairs;
         self.oldest_ticks += other.oldest_ticks;
@@ -113,6 +124,8 @@ pub struct Outcome {
     pub aggregates: Ages,
     /// What was sent.
     pub traffic: Traffic,
+    /// What became known of deaths.
+    pub deaths: DeathTimes,
     /// Nodes up times samples.
     pub node_units: u64,
     /// Pairs of nodes of a colony at the last sample, the first without an entry of the second.
@@ -137,6 +150,7 @@ impl Outcome {
         all.calls += more.calls;
         all.calls_failed += more.calls_failed;
         all.bytes_most = all.bytes_most.max(more.bytes_most);
+        self.deaths.merge(&other.deaths);
         self.node_units += other.node_units;
         self.lacking_entries += other.lacking_entries;
         self.lacking_aggregates += other.lacking_aggregates;
