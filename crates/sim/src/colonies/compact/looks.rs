@@ -7,8 +7,9 @@ use tidings_gossip::detector::{
 use tidings_gossip::{Incarnation, Instant, NodeId, urgent};
 
 use super::run::CompactColony;
+use super::take::age_steps;
 use super::watch::id_of;
-use crate::row::{BIN_SHIFT, UNIT};
+use crate::row::UNIT;
 
 impl CompactColony<'_> {
     /// What a round begins with, which comes so late: the tombstones that go along in it, and looks
@@ -34,8 +35,7 @@ impl CompactColony<'_> {
             if birth < 0 {
                 return Some(Seen::Dead(id_of(origin)));
             }
-            let age = (now - i64::from(birth)) >> BIN_SHIFT;
-            let overdue = silences[origin].phi(age as u64) >= DOUBT_PHI
+            let overdue = silences[origin].phi(age_steps(now, birth)) >= DOUBT_PHI
                 || clock.instant(i64::from(birth)) < oldest;
             let life = Incarnation::new(lives.life_of(origin, birth));
             Some(Seen::Alive(id_of(origin), life, overdue))

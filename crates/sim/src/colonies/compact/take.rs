@@ -21,20 +21,28 @@ impl CompactColony<'_> {
         (since, tombstones): (i32, bool),
     ) -> usize {
         let (from_at, to_at) = (self.row_of(from).start, self.row_of(to).start);
-        if self.watch.is_none() {
+        let Some(watch) = self.watch.as_mut() else {
             let at = |row: usize| row + origins.start..row + origins.end;
             return take(&mut self.entries, at(from_at), at(to_at), since);
-        }
-        let mut news = 0;
+        };
+        // Nearly all that is news is of a life that is known: it is taken here, the rest apart.
+        let (mut news, mut rest) = (0, Vec::new());
         for origin in origins {
             let (sent, held) = (self.entries[from_at + origin], self.entries[to_at + origin]);
-            let plain = sent >= 0 && held > 0;
             let goes = if sent < 0 { tombstones } else { sent > since };
-            if goes && (!plain || sent > held) {
-                news += usize::from(self.take_one(now, to, origin, sent));
+            if !goes || (held > 0 && sent >= 0 && sent <= held) {
+                continue;
             }
+            if held <= 0 || sent < 0 || !watch.lives.are_one(origin, held, sent) {
+                rest.push((origin, sent));
+                continue;
+            }
+            watch.silences[to_at + origin].note(age_steps(now, held));
+            self.entries[to_at + origin] = sent;
+            news += 1;
         }
-        news
+        let rest = rest.into_iter().filter(|&(origin, sent)| self.take_one(now, to, origin, sent));
+        news + rest.count()
     }
 
     /// Takes what another member says of an origin, if it is news.
@@ -60,7 +68,7 @@ impl CompactColony<'_> {
         }
         // A later life, and what comes after a tombstone, say nothing of habits.
         if held > 0 && sent > 0 && watch.lives.are_one(origin, held, sent) {
-            watch.silences[at].note(((now - i64::from(held)) >> BIN_SHIFT) as u64);
+            watch.silences[at].note(age_steps(now, held));
         }
         self.entries[at] = sent;
         let watcher = &mut watch.watchers[to];
@@ -105,6 +113,11 @@ impl CompactColony<'_> {
         }
         watch.senders.push(member);
     }
+}
+
+/// The age that an entry has reached, in steps of the core's habits: 64 a unit.
+pub(super) fn age_steps(now: i64, birth: i32) -> u64 {
+    ((now - i64::from(birth)) >> BIN_SHIFT) as u64
 }
 
 /// Takes births after `since` from one range to another of the same length; how many were news.
