@@ -45,8 +45,8 @@ struct Crash {
     lives: Vec<u32>,
 }
 
-/// How long after a crash half of the nodes that stayed knew of it, and all of them, in microseconds
-/// or other ticks; `None` where they never did.
+/// How long after a crash half of the nodes that stayed knew of it, and all of them, in
+/// microseconds or other ticks; `None` where they never did.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spread {
     /// When it was.

@@ -60,9 +60,9 @@ fn compact_and_full_agree() {
 }
 
 /// The same detector in both modes, and the same crashes. Over the random seeds 1, 2, 3 and 7, with
-/// and without loss, mean times differed by up to 1.0 %, the greatest by 6 %, suspicions and ages by
-/// 1.0 %, probes and bytes by 1.4 %. The window is smaller than a colony: otherwise it is as large,
-/// and changes with each death where nodes are real.
+/// and without loss, mean times differed by up to 1.0 %, the greatest by 6 %, suspicions and ages
+/// by 1.0 %, probes and bytes by 1.4 %. The window is smaller than a colony: otherwise it is as
+/// large, and changes with each death where nodes are real.
 #[test]
 fn compact_and_full_agree_on_deaths() {
     for loss in [0.0, 0.1] {

@@ -2,10 +2,10 @@
 //!
 //! A death is *known* when all members hold it that were up at the crash and have been since. Those
 //! count whose crash lies in the measured units: before, members have hardly heard of each other.
-//! Whole numbers give the same sum in any order, as in `tally.rs`.
+//! Whole numbers give the same sum in any order, as in `ages.rs`.
 
+use super::ages::Ages;
 use super::scenario::ColoniesScenario;
-use super::tally::Ages;
 use crate::deaths::Obituaries;
 use crate::row::{START, UNIT};
 
