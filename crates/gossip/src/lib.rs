@@ -54,7 +54,8 @@
 //! | [`node`] | the state machine and the contract with its driver |
 //! | [`vector`], [`vector::merge`], `calendar` | entries, how they are taken in, their order by age |
 //! | [`entry`], [`age`] | what identifies and orders news |
-//! | [`dissemination`], `urgent`, `catch_up` | whom to send to, what first, when to ask |
+//! | [`dissemination`], [`urgent`], `catch_up` | whom to send to, what first, when to ask |
+//! | [`detector`] | who has fallen silent, and whether it is dead |
 //! | `membership`, [`roster`], [`address`], `share` | who belongs, where, and what each may ask |
 //! | [`wire`], [`quantity`] | datagrams, keys, numbers in two bytes |
 //! | [`payload`] | what the agent's entries say |
@@ -82,7 +83,7 @@ pub mod colony;
 pub mod config;
 pub mod counters;
 pub mod delta;
-mod detector;
+pub mod detector;
 pub mod dissemination;
 pub mod entry;
 mod entry_cost;
@@ -100,7 +101,7 @@ pub mod roster;
 mod share;
 pub mod signature;
 pub mod signed;
-mod urgent;
+pub mod urgent;
 pub mod vector;
 pub mod view;
 pub mod wire;

@@ -12,17 +12,30 @@ use std::collections::VecDeque;
 use crate::entry::NodeId;
 
 /// Farewells passed on at one time; with more, the oldest give way.
-pub(crate) const MAX_URGENT: usize = 64;
+pub const MAX_URGENT: usize = 64;
+/// Farewells in a push, at most.
+const MOST_IN_PUSHES: usize = 4;
+
+/// The most farewells that go along in each window of so many entries.
+pub fn most(window_entries: usize) -> usize {
+    // A window of one entry has two while there are farewells, or they would never go on.
+    window_entries.max(2) / 2
+}
+
+/// The same with `grid`, whose pushes are windows too: there are many of them in a round.
+pub fn most_in_pushes(window_entries: usize) -> usize {
+    most(window_entries).min(MOST_IN_PUSHES)
+}
 
 /// Origins whose entries go first, with the number of windows they are still put into.
 #[derive(Default)]
-pub(crate) struct Urgent {
+pub struct Urgent {
     queue: VecDeque<(NodeId, u32)>,
 }
 
 impl Urgent {
     /// Puts the entry about `id` first in the next windows of a cluster of `members`.
-    pub(crate) fn add(&mut self, id: NodeId, members: usize) {
+    pub fn add(&mut self, id: NodeId, members: usize) {
         let windows = 2 * members.max(1).ilog2() + 8;
         self.queue.retain(|(other, _)| *other != id);
         if self.queue.len() == MAX_URGENT {
@@ -32,12 +45,12 @@ impl Urgent {
     }
 
     /// Stops hurrying the entry about `id`.
-    pub(crate) fn remove(&mut self, id: NodeId) {
+    pub fn remove(&mut self, id: NodeId) {
         self.queue.retain(|(other, _)| *other != id);
     }
 
     /// Origins to go first in the next window, at most `most` of them, each counted as sent.
-    pub(crate) fn take(&mut self, most: usize) -> impl Iterator<Item = NodeId> + use<> {
+    pub fn take(&mut self, most: usize) -> impl Iterator<Item = NodeId> + use<> {
         let turn: Vec<_> = self.queue.drain(..most.min(self.queue.len())).collect();
         // Those that had their turn queue up behind the others, until they have had all of them.
         let again = turn.iter().filter(|(_, left)| *left > 1).map(|&(id, left)| (id, left - 1));

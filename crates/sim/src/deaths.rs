@@ -46,11 +46,15 @@ struct Crash {
 }
 
 /// How long after a crash half of the nodes that stayed knew of it, and all of them, in
-/// microseconds; `None` where they never did.
+/// microseconds or other ticks; `None` where they never did.
 #[derive(Clone, Copy, Debug)]
-struct Spread {
-    half_micros: Option<i64>,
-    all_micros: Option<i64>,
+pub(crate) struct Spread {
+    /// When it was.
+    pub(crate) crash: i64,
+    pub(crate) half: Option<i64>,
+    pub(crate) all: Option<i64>,
+    /// Whether the node has restarted since.
+    pub(crate) is_closed: bool,
 }
 
 /// Writes down what happens.
@@ -82,7 +86,7 @@ impl Obituaries {
     /// death by now learns of its return instead.
     pub(crate) fn restarts(&mut self, node: usize, lives: &[u32]) {
         let closed = self.open.iter().filter(|crash| crash.node == node);
-        self.closed.extend(closed.map(|crash| crash.spread(lives)));
+        self.closed.extend(closed.map(|crash| crash.spread(lives, true)));
         self.open.retain(|crash| crash.node != node);
     }
 
@@ -100,34 +104,46 @@ impl Obituaries {
     /// What it comes to, with the lives that nodes have in the end; those that had another, or
     /// none, at a crash need not know of it. Counts of the nodes' own are left at zero.
     pub(crate) fn sum(&self, lives: &[u32]) -> Deaths {
-        let open = self.open.iter().map(|crash| crash.spread(lives));
-        let spreads: Vec<Spread> = self.closed.iter().copied().chain(open).collect();
+        let spreads = self.spreads(lives);
         let ms = |micros: i64| micros as f64 / 1e3;
-        let mut half: Vec<f64> = spreads.iter().filter_map(|s| s.half_micros).map(ms).collect();
-        let mut all: Vec<f64> = spreads.iter().filter_map(|s| s.all_micros).map(ms).collect();
+        let mut half: Vec<f64> = spreads.iter().filter_map(|s| s.half).map(ms).collect();
+        let mut all: Vec<f64> = spreads.iter().filter_map(|s| s.all).map(ms).collect();
         Deaths {
             crashes: spreads.len() as u32,
             known_to_all: all.len() as u32,
             half_ms: median(&mut half),
             all_ms: median(&mut all),
             all_worst_ms: all.iter().copied().reduce(f64::max),
-            mistaken: self.false_lives.len() as u32,
+            mistaken: self.mistaken() as u32,
             ..Deaths::default()
         }
+    }
+
+    /// Of each crash how soon it was known, with the lives that nodes have in the end.
+    pub(crate) fn spreads(&self, lives: &[u32]) -> Vec<Spread> {
+        let open = self.open.iter().map(|crash| crash.spread(lives, false));
+        self.closed.iter().copied().chain(open).collect()
+    }
+
+    /// Lives that were declared dead while their node was up.
+    pub(crate) fn mistaken(&self) -> usize {
+        self.false_lives.len()
     }
 }
 
 impl Crash {
     /// When it was known, among the nodes that had these lives then and have them still.
-    fn spread(&self, lives: &[u32]) -> Spread {
+    fn spread(&self, lives: &[u32], is_closed: bool) -> Spread {
         let stayed = |&at: &usize| self.lives[at] > 0 && self.lives[at] == lives[at];
         let nodes: Vec<usize> = (0..lives.len()).filter(stayed).collect();
         let mut times: Vec<i64> = nodes.iter().filter_map(|&at| self.learnt[at]).collect();
         times.sort_unstable();
         let after = |place: usize| times.get(place).map(|micros| micros - self.micros);
         Spread {
-            half_micros: after(nodes.len().div_ceil(2).saturating_sub(1)),
-            all_micros: after(nodes.len().saturating_sub(1)),
+            crash: self.micros,
+            half: after(nodes.len().div_ceil(2).saturating_sub(1)),
+            all: after(nodes.len().saturating_sub(1)),
+            is_closed,
         }
     }
 }

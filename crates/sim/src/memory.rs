@@ -41,6 +41,12 @@ pub(crate) fn compact_colony_bytes(members: u64, colonies: u64, rows: u64) -> u6
     members * (4 * members + 4 * colonies + 16 * rows + 512) + histograms
 }
 
+/// Bytes that a colony in which members find out who has died takes beside, about: habits, doubts,
+/// probes that wait.
+pub(crate) fn compact_watch_bytes(members: u64) -> u64 {
+    members * (4 * members + 12 * 1024)
+}
+
 /// Bytes of a window with its frames and its place in the event queue.
 fn window_bytes(scenario: &Scenario) -> u64 {
     let entry = u64::from(scenario.cluster.payload_bytes) + 16;

@@ -3,7 +3,7 @@
 //! Colonies are independent pieces of work (`tidings_sim::colonies`): each processor takes the next
 //! one, and the results are added up in whole numbers, so the report does not depend on which
 //! thread ran which colony. With `--output` the cases of studies/colonies/README.md are run one
-//! after the other, and their table is written.
+//! after the other, and their table is written: with `--death-after` those of its table of deaths.
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ use std::time::Instant;
 use clap::Args;
 use serde_json::Map;
 use tidings_sim::colonies::World;
-use tidings_sim::colonies::report::ColoniesReport;
+use tidings_sim::colonies::report::{ColoniesReport, DeathsReport};
 use tidings_sim::colonies::scenario::ColoniesScenario;
 use tidings_sim::colonies::tally::Outcome;
 use tidings_sim::{Mode, ScenarioError, Span, Window};
@@ -29,6 +29,8 @@ use crate::{Failure, output};
 
 /// Outages that are printed before a run, at most.
 const OUTAGES_SHOWN: usize = 1_000;
+/// Numbers of nodes in the tables.
+const SIZES: [u32; 3] = [10_000, 100_000, 1_000_000];
 
 /// Options of `tidings sim colonies`.
 #[derive(Clone, Debug, Default, Args)]
@@ -55,6 +57,10 @@ pub(super) struct Options {
     /// Units until a crashed node restarts [default: 64]
     #[arg(long, value_name = "UNITS")]
     down_units: Option<f64>,
+    /// Time without proof of life after which a node is declared dead; 0: no node ever is
+    /// [default: 0]
+    #[arg(long, value_name = "TIME")]
+    death_after: Option<Span>,
     /// Probability that a datagram is lost [default: 0]
     #[arg(long, value_name = "P")]
     loss: Option<f64>,
@@ -80,9 +86,13 @@ pub(super) struct Options {
     #[arg(long, conflicts_with = "output")]
     json: bool,
     /// Run 10⁴, 10⁵ and 10⁶ nodes: without faults, with churn, with loss; write colonies.csv and
-    /// colonies.manifest.json into this folder
+    /// colonies.manifest.json into this folder. With --death-after: with churn, without loss and
+    /// with it; write deaths.csv and deaths.manifest.json
     #[arg(long, value_name = "DIR", conflicts_with_all = ["nodes", "churn", "loss"])]
     output: Option<PathBuf>,
+    /// With --output: omit larger clusters
+    #[arg(long, value_name = "N", requires = "output")]
+    nodes_max: Option<u32>,
 }
 
 /// Runs one case, or all of the table.
@@ -119,6 +129,7 @@ impl Options {
         set(&mut scenario.warmup_units, self.warmup);
         set(&mut scenario.churn_percent_per_minute, self.churn);
         set(&mut scenario.down_units, self.down_units);
+        set(&mut scenario.death_after, self.death_after);
         set(&mut scenario.loss, self.loss);
         set(&mut scenario.window, self.window);
         set(&mut scenario.interval, self.interval);
@@ -215,28 +226,79 @@ fn lines(report: &ColoniesReport) -> String {
         ("datagrams a node a unit", rounded(report.node_unit_datagrams)),
         ("memory of a node", format!("{} bytes", report.node_memory_bytes)),
         ("crashes", report.crashes.to_string()),
+    ];
+    let last = [
         ("trace hash", report.trace_hash.clone()),
         ("took", format!("{:.2} s", report.wall_s.unwrap_or_default())),
     ];
+    let deaths = report.deaths.iter().flat_map(deaths_lines);
     let mut text = String::new();
-    for (name, value) in lines {
+    for (name, value) in lines.into_iter().chain(deaths).chain(last) {
         let _ = writeln!(text, "{name:<26}{value}");
     }
     text
 }
 
+/// What became known of deaths, one line per figure.
+fn deaths_lines(deaths: &DeathsReport) -> [(&'static str, String); 7] {
+    let units = |figure: Option<f64>| {
+        figure.map_or("-".to_owned(), |figure| format!("{figure:.3} units of time"))
+    };
+    let open = match deaths.open_longest_units {
+        Some(longest) => format!("{}, the first since {longest:.1} units of time", deaths.open),
+        None => "0".to_owned(),
+    };
+    [
+        ("measured crashes", deaths.crashes.to_string()),
+        ("known to all, average", units(deaths.all_avg_units)),
+        ("known to all, 99 %", units(deaths.all_p99_units)),
+        ("known to all, greatest", units(deaths.all_highest_units)),
+        ("missed until the restart", deaths.missed.to_string()),
+        ("not known at the end", open),
+        ("false deaths", deaths.mistaken.to_string()),
+    ]
+}
+
+/// A table: its name, its cases of churn and loss, and how it is written.
+struct Cases {
+    name: &'static str,
+    disturbances: &'static [(f64, f64)],
+    head: &'static str,
+    row: fn(&ColoniesReport) -> String,
+}
+
+/// Ages and bytes.
+const AGES: Cases = Cases {
+    name: "colonies",
+    disturbances: &[(0.0, 0.0), (1.0, 0.0), (0.0, 0.1)],
+    head: CSV_HEAD,
+    row: csv_row,
+};
+
+/// How soon deaths are known.
+const DEATHS: Cases = Cases {
+    name: "deaths",
+    disturbances: &[(1.0, 0.0), (1.0, 0.1)],
+    head: DEATHS_HEAD,
+    row: deaths_row,
+};
+
 /// Runs all cases and writes the table with its manifest.
 fn table_of(options: &Options, folder: &Path, stop: &Stop) -> Result<(), Failure> {
-    let place = place_of(Some(folder), "colonies", options.scenario().seed)?;
-    let mut table = String::from(CSV_HEAD);
-    for nodes in [10_000, 100_000, 1_000_000] {
-        for (churn, loss) in [(0.0, 0.0), (1.0, 0.0), (0.0, 0.1)] {
+    let scenario = options.scenario();
+    let Cases { name, disturbances, head, row } =
+        if scenario.death_after.is_zero() { AGES } else { DEATHS };
+    let place = place_of(Some(folder), name, scenario.seed)?;
+    let mut table = String::from(head);
+    let most = options.nodes_max.unwrap_or(u32::MAX);
+    for nodes in SIZES.into_iter().filter(|&nodes| nodes <= most) {
+        for &(churn, loss) in disturbances {
             let mut scenario = options.scenario();
             scenario.nodes = nodes;
             (scenario.churn_percent_per_minute, scenario.loss) = (churn, loss);
             let report = simulate(&scenario, stop)?;
             finished(&report)?;
-            let row = csv_row(&report);
+            let row = row(&report);
             say(&row);
             table.push_str(&row);
         }
@@ -281,6 +343,45 @@ fn csv_row(report: &ColoniesReport) -> String {
     columns.join(",") + "\n"
 }
 
+const DEATHS_HEAD: &str = "nodes,churn_percent_per_minute,loss,death_after,colonies,colony_nodes,\
+crashes,half_avg_units,all_avg_units,all_p99_units,all_highest_units,missed,open,\
+open_longest_units,mistaken,suspicions,probes,age_avg_units,aggregate_age_avg_units,\
+node_unit_bytes,node_unit_datagrams,wall_s,trace_hash\n";
+
+fn deaths_row(report: &ColoniesReport) -> String {
+    let parameters = &report.parameters;
+    let figure = |figure: Option<f64>| figure.map_or(String::new(), |f| format!("{f:.3}"));
+    let deaths = report.deaths.as_ref();
+    let units = |of: fn(&DeathsReport) -> Option<f64>| figure(deaths.and_then(of));
+    let count = |of: fn(&DeathsReport) -> u64| deaths.map_or(0, of).to_string();
+    let columns = [
+        parameters.nodes.to_string(),
+        parameters.churn_percent_per_minute.to_string(),
+        parameters.loss.to_string(),
+        parameters.death_after.to_string(),
+        report.colonies.to_string(),
+        report.colony_nodes.to_string(),
+        count(|deaths| deaths.crashes),
+        units(|deaths| deaths.half_avg_units),
+        units(|deaths| deaths.all_avg_units),
+        units(|deaths| deaths.all_p99_units),
+        units(|deaths| deaths.all_highest_units),
+        count(|deaths| deaths.missed),
+        count(|deaths| deaths.open),
+        units(|deaths| deaths.open_longest_units),
+        count(|deaths| deaths.mistaken),
+        count(|deaths| deaths.suspicions),
+        count(|deaths| deaths.probes),
+        figure(report.age_avg_units),
+        figure(report.aggregate_age_avg_units),
+        figure(report.node_unit_bytes),
+        figure(report.node_unit_datagrams),
+        figure(report.wall_s),
+        report.trace_hash.clone(),
+    ];
+    columns.join(",") + "\n"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,6 +399,12 @@ mod tests {
         assert_eq!(lines(&report).lines().count(), 17);
         let columns = |text: &str| text.trim_end().split(',').count();
         assert_eq!(columns(CSV_HEAD), columns(&csv_row(&report)));
+        assert_eq!(columns(DEATHS_HEAD), columns(&deaths_row(&report)));
+        let death_after = Span::from_micros(2_500_000);
+        let report = simulate(&ColoniesScenario { death_after, ..small() }, &stop);
+        let report = report.expect("possible");
+        assert_eq!(lines(&report).lines().count(), 24);
+        assert_eq!(columns(DEATHS_HEAD), columns(&deaths_row(&report)));
         finished(&report).expect("it was not stopped");
     }
 

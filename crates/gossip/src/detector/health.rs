@@ -27,7 +27,7 @@ const LATE_PARTS: u32 = 64;
 
 /// A node's opinion of itself.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Health {
+pub struct Health {
     ailing: u32,
     timely: u32,
     quiet_until: Instant,
@@ -37,13 +37,13 @@ pub(crate) struct Health {
 
 impl Health {
     /// A node in good health, which has just started and knows nobody's habits.
-    pub(crate) fn at(now: Instant, unit: Duration) -> Self {
+    pub fn at(now: Instant, unit: Duration) -> Self {
         let quiet_until = now + unit * QUIET_UNITS;
         Self { ailing: 0, timely: 0, quiet_until, lateness: Duration::ZERO }
     }
 
     /// A round was made `late` after it was due; `true` if the node had stood still.
-    pub(crate) fn round(&mut self, now: Instant, late: Duration, unit: Duration) -> bool {
+    pub fn round(&mut self, now: Instant, late: Duration, unit: Duration) -> bool {
         // Every timer is a little late; and a node that was paused waits again for everything.
         let counts = late > unit / LATE_PARTS && late <= unit;
         self.lateness = if counts { late } else { Duration::ZERO }.max(self.lateness / 4 * 3);
@@ -64,23 +64,23 @@ impl Health {
     }
 
     /// The node accused somebody who lives, or was taken for dead itself.
-    pub(crate) fn fails(&mut self) {
+    pub fn fails(&mut self) {
         self.ailing = (self.ailing + 1).min(WORST);
         self.timely = 0;
     }
 
     /// Whether others may be accused.
-    pub(crate) fn may_accuse(&self, now: Instant) -> bool {
+    pub fn may_accuse(&self, now: Instant) -> bool {
         now >= self.quiet_until
     }
 
     /// How late the node was lately.
-    pub(crate) fn lateness(&self) -> Duration {
+    pub fn lateness(&self) -> Duration {
         self.lateness
     }
 
     /// By how much to wait longer: 1 to 9.
-    pub(crate) fn patience(&self) -> u32 {
+    pub fn patience(&self) -> u32 {
         1 + self.ailing
     }
 }

@@ -35,6 +35,7 @@
 //! Source: Das, Gupta, Motivala, "SWIM: scalable weakly-consistent infection-style process group
 //! membership protocol", DSN 2002 (indirect probes, incarnations).
 
+mod detection;
 mod health;
 mod row;
 mod silence;
@@ -44,18 +45,24 @@ use core::time::Duration;
 use tidings_primitives::time::Instant;
 
 use crate::entry::{Incarnation, NodeId};
-pub(crate) use health::Health;
-pub(crate) use row::{RowWatch, WATCHERS};
-pub(crate) use silence::{STEPS_PER_UNIT, Silence};
+pub use detection::{Detection, Query, Seen};
+pub use health::Health;
+pub use row::{RowWatch, watched};
+pub use silence::{STEPS_PER_UNIT, Silence};
 
 /// Entries looked at in a unit of time.
-pub(crate) const LOOKS: usize = 32;
+pub const LOOKS: usize = 32;
 /// φ from which on there is a doubt: once in a hundred times at random.
-pub(crate) const DOUBT_PHI: f64 = 2.0;
+pub const DOUBT_PHI: f64 = 2.0;
 /// Members that are asked to probe in the node's stead, and successors that a farewell goes to.
-pub(crate) const RELAYS: usize = 3;
+pub const RELAYS: usize = 3;
+/// Every how many units a dead member is probed.
+pub const DEAD_PROBE_UNITS: u64 = 2;
+/// Members that each node notifies at once of a death that it learns of, beside one for each
+/// doubling of the members: then hardly anybody is left, also where a tenth is lost.
+const HEARERS: usize = 2;
 /// Doubts begun in a unit of time, at most.
-pub(crate) const NEW_DOUBTS: usize = 8;
+pub const NEW_DOUBTS: usize = 8;
 /// Doubts at one time, at most.
 const MAX_DOUBTS: usize = 64;
 /// Probes made for others at one time, at most.
@@ -66,12 +73,13 @@ const WAIT: (Duration, Duration) = (Duration::from_millis(20), Duration::from_mi
 
 /// A member whose silence is looked into.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Doubt {
-    pub(crate) id: NodeId,
+pub struct Doubt {
+    /// Who it is.
+    pub id: NodeId,
     /// The life that is in doubt.
-    pub(crate) incarnation: Incarnation,
+    pub incarnation: Incarnation,
     /// When it was first probed.
-    pub(crate) since: Instant,
+    pub since: Instant,
     /// Times that it was probed, and others from the second time on.
     probes: u32,
     /// When something is to be done next.
@@ -83,7 +91,7 @@ pub(crate) struct Doubt {
 
 impl Doubt {
     /// Whether proof is missing after direct and indirect probes.
-    pub(crate) fn is_suspicion(&self) -> bool {
+    pub fn is_suspicion(&self) -> bool {
         self.suspected
     }
 }
@@ -98,7 +106,7 @@ struct Errand {
 
 /// What a doubt leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Step {
+pub enum Step {
     /// Probe the member.
     Probe,
     /// Probe it, and have others probe it.
@@ -113,7 +121,7 @@ pub(crate) enum Step {
 
 impl Step {
     /// Who else is asked to probe.
-    pub(crate) fn relays(self) -> Relays {
+    pub fn relays(self) -> Relays {
         match self {
             Self::Probe | Self::Declare => Relays::Random(0),
             Self::ProbeByOthersToo => Relays::Successors,
@@ -125,7 +133,7 @@ impl Step {
 
 /// Those who probe in a node's stead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Relays {
+pub enum Relays {
     /// The first [`RELAYS`] that follow the probed one in the order of ids.
     Successors,
     /// So many, whoever they are.
@@ -134,18 +142,20 @@ pub(crate) enum Relays {
 
 /// A node's doubts, and what it has promised to others.
 #[derive(Debug)]
-pub(crate) struct Detector {
-    pub(crate) health: Health,
+pub struct Detector {
+    /// How much the node trusts itself.
+    pub health: Health,
     death_after: Duration,
     unit: Duration,
     doubts: Vec<Doubt>,
     errands: Vec<Errand>,
     /// When another member was last heard.
-    pub(crate) heard: Instant,
+    pub heard: Instant,
 }
 
 impl Detector {
-    pub(crate) fn new(now: Instant, unit: Duration, death_after: Duration) -> Self {
+    /// No doubts yet.
+    pub fn new(now: Instant, unit: Duration, death_after: Duration) -> Self {
         Self {
             health: Health::at(now, unit),
             death_after,
@@ -157,26 +167,27 @@ impl Detector {
     }
 
     /// The age from which on there is a doubt whatever chance may explain.
-    pub(crate) fn longest_silence(&self) -> Duration {
+    pub fn longest_silence(&self) -> Duration {
         2 * self.death_after
     }
 
     /// When something is to be done about a doubt, if there is one.
-    pub(crate) fn due(&self) -> Option<Instant> {
+    pub fn due(&self) -> Option<Instant> {
         self.doubts.iter().map(|doubt| doubt.next).min()
     }
 
-    pub(crate) fn doubt(&self, id: NodeId) -> Option<&Doubt> {
+    /// The doubt about a member.
+    pub fn doubt(&self, id: NodeId) -> Option<&Doubt> {
         self.doubts.iter().find(|doubt| doubt.id == id)
     }
 
     /// Whether there is room for another doubt.
-    pub(crate) fn has_room(&self) -> bool {
+    pub fn has_room(&self) -> bool {
         self.doubts.len() < MAX_DOUBTS
     }
 
     /// Begins to doubt, unless it does already; the first step is due at once.
-    pub(crate) fn begin(&mut self, id: NodeId, incarnation: Incarnation, now: Instant) {
+    pub fn begin(&mut self, id: NodeId, incarnation: Incarnation, now: Instant) {
         if self.doubt(id).is_none() && self.has_room() {
             let doubt = Doubt {
                 id,
@@ -192,19 +203,19 @@ impl Detector {
     }
 
     /// Notes that a member is suspected; `false` if it was already, or is not in doubt.
-    pub(crate) fn suspect(&mut self, id: NodeId) -> bool {
+    pub fn suspect(&mut self, id: NodeId) -> bool {
         let doubt = self.doubts.iter_mut().find(|doubt| doubt.id == id);
         doubt.is_some_and(|doubt| !core::mem::replace(&mut doubt.suspected, true))
     }
 
     /// Ends a doubt and returns it.
-    pub(crate) fn end(&mut self, id: NodeId) -> Option<Doubt> {
+    pub fn end(&mut self, id: NodeId) -> Option<Doubt> {
         let at = self.doubts.iter().position(|doubt| doubt.id == id)?;
         Some(self.doubts.swap_remove(at))
     }
 
     /// The node was paused: what it waited for may wait in its socket. Doubts restart.
-    pub(crate) fn restart(&mut self, now: Instant) {
+    pub fn restart(&mut self, now: Instant) {
         let next = now + self.wait();
         for doubt in &mut self.doubts {
             (doubt.since, doubt.next, doubt.refused) = (now, next, false);
@@ -213,7 +224,7 @@ impl Detector {
     }
 
     /// A probe of the member was refused. What follows is due at once.
-    pub(crate) fn refused(&mut self, id: NodeId, now: Instant) {
+    pub fn refused(&mut self, id: NodeId, now: Instant) {
         if let Some(doubt) = self.doubts.iter_mut().find(|doubt| doubt.id == id) {
             // Others have had no time to bring proof unless they were asked.
             if !doubt.refused && doubt.probes == 1 {
@@ -225,7 +236,7 @@ impl Detector {
 
     /// The next doubt about which something is due, and what. `alone`: there is no third member who
     /// could be heard.
-    pub(crate) fn step(&mut self, now: Instant, alone: bool) -> Option<(Doubt, Step)> {
+    pub fn step(&mut self, now: Instant, alone: bool) -> Option<(Doubt, Step)> {
         let (wait, patience) = (self.wait(), self.death_after * self.health.patience());
         for doubt in &mut self.doubts {
             // Who comes so late may find the proof in its socket: it waits once more.
@@ -258,7 +269,7 @@ impl Detector {
     }
 
     /// Promises `asker` to pass on what `target` answers; `false` if too much is promised.
-    pub(crate) fn run_errand(&mut self, asker: NodeId, target: NodeId, now: Instant) -> bool {
+    pub fn run_errand(&mut self, asker: NodeId, target: NodeId, now: Instant) -> bool {
         self.errands.retain(|errand| errand.end > now);
         let room = self.errands.len() < MAX_ERRANDS;
         if room {
@@ -268,25 +279,30 @@ impl Detector {
     }
 
     /// The next who waits for proof that `target` lives; each is notified once.
-    pub(crate) fn fulfil(&mut self, target: NodeId, now: Instant) -> Option<NodeId> {
+    pub fn fulfil(&mut self, target: NodeId, now: Instant) -> Option<NodeId> {
         let waits = |errand: &Errand| errand.target == target && errand.end > now;
         let at = self.errands.iter().position(waits)?;
         Some(self.errands.swap_remove(at).asker)
     }
 
     /// In what time proof should come.
-    pub(crate) fn wait(&self) -> Duration {
+    pub fn wait(&self) -> Duration {
         (wait(self.unit) + 2 * self.health.lateness()) * self.health.patience()
     }
 
     /// How many doubts may be begun in a unit: one by a node that is late itself.
-    pub(crate) fn new_doubts(&self) -> usize {
+    pub fn new_doubts(&self) -> usize {
         if self.health.lateness() < wait(self.unit) { NEW_DOUBTS } else { 1 }
     }
 }
 
+/// How many of so many members a node notifies at once of a death that it learns of.
+pub fn hearers(targets: usize) -> usize {
+    (HEARERS + targets.max(1).ilog2() as usize).min(targets)
+}
+
 /// In what time proof should come to a node that is well.
-pub(crate) fn wait(unit: Duration) -> Duration {
+pub fn wait(unit: Duration) -> Duration {
     unit.mul_f64(WAIT_UNITS).clamp(WAIT.0, WAIT.1)
 }
 

@@ -13,11 +13,12 @@ use core::time::Duration;
 
 use tidings_primitives::time::Instant;
 
-use crate::dissemination::layout::MAX_ROW;
+use crate::dissemination::layout::{Layout, MAX_ROW};
+use crate::dissemination::pusher;
 use crate::entry::NodeId;
 
 /// Mates of a member at which a push of it is due in a round, and which watch.
-pub(crate) const WATCHERS: usize = 4;
+const WATCHERS: usize = 4;
 /// A time between two pushes counts for an eighth of their mean.
 const GAIN: u32 = 8;
 /// What is taken for the time between two pushes at most, in periods: of pushes that came, since
@@ -51,21 +52,38 @@ impl Mate {
     }
 }
 
+/// Which mates of its row the member in place `own` watches, by their places in the order of ids,
+/// and in how many rounds each of them pushes once: those at which each is due to push in a round,
+/// or some of them.
+pub fn watched(layout: &Layout, own: usize) -> (impl Iterator<Item = usize> + Clone + use<>, u32) {
+    let row = layout.members_of(layout.row_of(own));
+    let pushes = (row.len() - 1) as f64 / layout.push_units;
+    let step = (pushes as usize / WATCHERS).max(1);
+    let is_watched = {
+        let row = row.clone();
+        move |mate: &usize| *mate != own && pusher::step_of(&row, *mate, own) % step == 0
+    };
+    // In so many rounds each mate has had its turn, and for what is whole no more than that.
+    let rounds = (layout.push_units - 1e-9).ceil().max(1.0) as u32;
+    (row.filter(is_watched), rounds)
+}
+
 /// Who is watched.
 #[derive(Debug)]
-pub(crate) struct RowWatch {
+pub struct RowWatch {
     mates: Vec<Mate>,
     /// Time from one push to the next.
     period: Duration,
 }
 
 impl RowWatch {
-    pub(crate) fn new() -> Self {
+    /// Nobody is.
+    pub fn nobody() -> Self {
         Self { mates: Vec::with_capacity(MAX_ROW), period: Duration::ZERO }
     }
 
     /// Watches these members, each of which pushes once in `period`.
-    pub(crate) fn set(
+    pub fn set(
         &mut self,
         ids: impl Iterator<Item = NodeId> + Clone,
         period: Duration,
@@ -81,7 +99,7 @@ impl RowWatch {
     }
 
     /// A member has pushed its entry.
-    pub(crate) fn pushed(&mut self, id: NodeId, now: Instant) {
+    pub fn pushed(&mut self, id: NodeId, now: Instant) {
         let period = self.period;
         if let Some(mate) = self.mates.iter_mut().find(|mate| mate.id == id) {
             mate.note(now.saturating_since(mate.pushed).min(period * MOST_PERIODS.0));
@@ -91,20 +109,20 @@ impl RowWatch {
     }
 
     /// This node stood still: what it missed may lie in its socket.
-    pub(crate) fn restart(&mut self, now: Instant) {
+    pub fn restart(&mut self, now: Instant) {
         for mate in &mut self.mates {
             *mate = Mate { gap: mate.gap, ..Mate::new(mate.id, now, mate.period(self.period)) };
         }
     }
 
     /// When the next push is missing, if anybody is watched.
-    pub(crate) fn due(&self, wait: Duration) -> Option<Instant> {
+    pub fn due(&self, wait: Duration) -> Option<Instant> {
         self.mates.iter().map(|mate| mate.due + wait).min()
     }
 
     /// The next member whose push is missing, each once until another one is due. `is_doubted`:
     /// what is missing of those is not their habit.
-    pub(crate) fn missing(
+    pub fn missing(
         &mut self,
         now: Instant,
         wait: Duration,
@@ -141,7 +159,7 @@ mod tests {
     const MATE: NodeId = NodeId(7);
 
     fn watch(period: Duration) -> (RowWatch, Instant) {
-        let (mut watch, start) = (RowWatch::new(), Instant::EPOCH + UNIT);
+        let (mut watch, start) = (RowWatch::nobody(), Instant::EPOCH + UNIT);
         watch.set([NodeId(3), MATE].into_iter(), period, start);
         (watch, start)
     }

@@ -17,7 +17,7 @@
 //! Jacobson, "Congestion avoidance and control", SIGCOMM 1988.
 
 /// Steps in a unit of time.
-pub(crate) const STEPS_PER_UNIT: u64 = 64;
+pub const STEPS_PER_UNIT: u64 = 64;
 /// What is taken as mean and deviation of an origin that was heard once: 5 units.
 const FIRST: u16 = 5 * STEPS_PER_UNIT as u16;
 /// A peak counts for an eighth of the estimates.
@@ -29,7 +29,7 @@ const LEAST_DEVIATION: f64 = 16.0;
 
 /// Mean and mean deviation of the peak ages of one origin, in 64ths of a unit: 4 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Silence {
+pub struct Silence {
     mean: u16,
     deviation: u16,
 }
@@ -43,7 +43,7 @@ impl Default for Silence {
 impl Silence {
     /// Notes a peak age, in steps.
     #[inline]
-    pub(crate) fn note(&mut self, peak: u64) {
+    pub fn note(&mut self, peak: u64) {
         let off = peak.min(u64::from(u16::MAX)) as i32 - i32::from(self.mean);
         self.mean = (i32::from(self.mean) + rounded(off)) as u16;
         self.deviation =
@@ -51,7 +51,7 @@ impl Silence {
     }
 
     /// φ of an age, in steps.
-    pub(crate) fn phi(self, age: u64) -> f64 {
+    pub fn phi(self, age: u64) -> f64 {
         let deviation = (f64::from(self.deviation) / MEAN_DEVIATION).max(LEAST_DEVIATION);
         let overdue = age as f64 - (f64::from(self.mean) - deviation);
         overdue.max(0.0) / deviation * core::f64::consts::LOG10_E

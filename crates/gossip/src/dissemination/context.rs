@@ -17,6 +17,7 @@ use crate::colony::table::ColonyTable;
 use crate::detector::RELAYS;
 use crate::entry::NodeId;
 use crate::membership::{Membership, Record};
+use crate::urgent;
 use crate::vector::Vector;
 use crate::wire::inventory::Inventory;
 use crate::wire::window::Marks;
@@ -53,8 +54,7 @@ pub(crate) trait Disseminate: Send + Sync {
 
     /// The most farewells that go along in each window of a round, of so many entries.
     fn urgent_entries(&self, window_entries: usize) -> usize {
-        // A window of one entry has two while there are farewells, or they would never go on.
-        window_entries.max(2) / 2
+        urgent::most(window_entries)
     }
 
     /// When the next round is, if not a unit after the last.

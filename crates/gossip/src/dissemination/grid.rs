@@ -17,11 +17,9 @@ use super::pusher::Pusher;
 use super::windows::Uniform;
 use crate::colony::representation::Representation;
 use crate::entry::NodeId;
+use crate::urgent;
 use crate::wire::pull::COLONIES_BYTES;
 use crate::wire::window::Marks;
-
-/// Farewells in a push, at most: there are many pushes in a round.
-const URGENT_ENTRIES: usize = 4;
 
 /// One node's part in the grid.
 #[derive(Default)]
@@ -167,7 +165,7 @@ impl Disseminate for Grid {
     }
 
     fn urgent_entries(&self, window_entries: usize) -> usize {
-        Uniform.urgent_entries(window_entries).min(URGENT_ENTRIES)
+        urgent::most_in_pushes(window_entries)
     }
 
     fn layout(&self) -> Option<Layout> {

@@ -2,7 +2,6 @@
 
 use tidings_primitives::time::Instant;
 
-use super::detection::Query;
 use super::envelope::Envelope;
 use super::intake::Received;
 use super::machine::Node;
@@ -10,20 +9,16 @@ use super::outbox::Transmit;
 use crate::address::Address;
 use crate::config::Capacity;
 use crate::counters::Dropped;
-use crate::detector::{Doubt, RELAYS, Relays, Step, WATCHERS};
+use crate::detector::{
+    self, DEAD_PROBE_UNITS, DOUBT_PHI, Doubt, Query, RELAYS, Relays, Seen, Step,
+};
 use crate::dissemination::context::{Order, What};
-use crate::dissemination::pusher;
 use crate::entry::{Incarnation, NodeId, Stamp};
 use crate::event::Event;
+use crate::vector::{OWN, Vector};
 use crate::wire::header::Kind;
 use crate::wire::probe::{self, Probe};
 use crate::wire::window::Marks;
-
-/// Every how many units a dead member is probed.
-const DEAD_PROBE_UNITS: u64 = 2;
-/// Members that each node notifies at once of a death that it learns of, beside one for each
-/// doubling of the members: then hardly anybody is left, also where a tenth is lost.
-const HEARERS: usize = 2;
 
 impl Node {
     /// The host of a member says that nobody listens at `address`: what was sent there came back
@@ -40,7 +35,9 @@ impl Node {
 
     /// A round's looks: for silence among the living, and for life among the dead.
     pub(super) fn look_for_silence(&mut self, now: Instant) {
-        let dead = self.detection.look(now, &self.vector, &mut self.chance);
+        let vector = &self.vector;
+        let seen = |slot: usize, oldest: Instant| see(vector, slot as u32, oldest);
+        let dead = self.detection.look(now, vector.slots(), seen, &mut self.chance);
         if self.detection.is_on() && self.counters.rounds % DEAD_PROBE_UNITS == 0 {
             if let Some(id) = dead.or_else(|| self.pick_evicted()) {
                 self.detection.query(Query::probe(id));
@@ -67,14 +64,8 @@ impl Node {
             return;
         };
         let own = order.partition_point(|&id| id < self.own.id());
-        let row = layout.members_of(layout.row_of(own));
-        let pushes = (row.len() - 1) as f64 / layout.push_units;
-        let step = (pushes as usize / WATCHERS).max(1);
-        let is_watched =
-            |mate: &usize| *mate != own && pusher::step_of(&row, *mate, own) % step == 0;
-        let mates = row.clone().filter(is_watched).map(|mate| order[mate]);
-        // In so many rounds each mate has had its turn, and for what is whole no more than that.
-        let rounds = (layout.push_units - 1e-9).ceil().max(1.0) as u32;
+        let (mates, rounds) = detector::watched(&layout, own);
+        let mates = mates.map(|mate| order[mate]);
         self.detection.watch(mates, self.config.interval * rounds, now);
     }
 
@@ -187,8 +178,7 @@ impl Node {
 
     /// Tells some members of a death at once.
     pub(super) fn hurry(&mut self, id: NodeId) {
-        let targets = self.membership.targets();
-        let hearers = (HEARERS + targets.max(1).ilog2() as usize).min(targets);
+        let hearers = detector::hearers(self.membership.targets());
         for _ in 0..self.detection.hurries(hearers) {
             let at = self.chance.below(self.membership.targets());
             if let Some(record) = self.membership.target(at) {
@@ -321,4 +311,18 @@ impl Node {
     fn name_of(&self, id: NodeId) -> String {
         self.membership.get(id).map_or_else(String::new, |record| record.name.to_string())
     }
+}
+
+/// What lies in a slot of the vector, if it is to be looked at.
+fn see(vector: &Vector, slot: u32, oldest: Instant) -> Option<Seen> {
+    if slot == OWN || !vector.holds(slot) {
+        return None;
+    }
+    let entry = vector.at(slot);
+    if entry.stamp.is_dead() {
+        return Some(Seen::Dead(entry.id));
+    }
+    let overdue = || vector.phi(slot) >= DOUBT_PHI || entry.birth < oldest;
+    let alive = || Seen::Alive(entry.id, entry.stamp.incarnation(), overdue());
+    (!entry.stamp.is_left()).then(alive)
 }

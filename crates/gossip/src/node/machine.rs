@@ -8,7 +8,6 @@ use tidings_primitives::seal::KeyRing;
 use tidings_primitives::time::{Instant, micros};
 
 use super::checks::Checks;
-use super::detection::Detection;
 use super::forgetting::Forgetting;
 use super::intake::Intake;
 use super::lives::Lives;
@@ -28,6 +27,7 @@ use crate::config::{Capacity, Config};
 use crate::counters::Counters;
 use crate::delta::Origin;
 use crate::detector;
+use crate::detector::Detection;
 use crate::dissemination::context::Disseminate;
 use crate::entry::{Incarnation, NodeId, Stamp};
 use crate::entry_cost::EntryCost;

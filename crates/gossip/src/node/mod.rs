@@ -35,7 +35,6 @@ mod checks;
 mod colonies;
 mod commands;
 mod deaths;
-mod detection;
 mod envelope;
 mod forgetting;
 mod giving_way;

@@ -3,12 +3,12 @@
 use tidings_primitives::seal::TAG_BYTES;
 use tidings_primitives::time::Instant;
 
-use super::detection::Query;
 use super::intake::Received;
 use super::machine::Node;
 use super::outbox::Transmit;
 use super::trials::{WAIT_UNITS, Waits};
 use crate::counters::Dropped;
+use crate::detector::Query;
 use crate::dissemination::context::Order;
 use crate::entry::NodeId;
 use crate::wire::check::{self, Check, Checked};

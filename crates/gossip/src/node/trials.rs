@@ -12,7 +12,7 @@
 
 use tidings_primitives::time::Instant;
 
-use super::detection::Query;
+use crate::detector::Query;
 use crate::dissemination::context::What;
 use crate::entry::NodeId;
 use crate::wire::window::Marks;

@@ -9,14 +9,16 @@ use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use tidings_gossip::{
-    Address, ColonyConfig, ColonyId, Config, ConfigError, Incarnation, Instant, KeyRing, Member,
-    Node, Strategy,
+    Address, ColonyConfig, ColonyId, Config, ConfigError, Event, Incarnation, Instant, KeyRing,
+    Member, Node, Strategy,
 };
 
+use super::death_times::DeathTimes;
 use super::state;
 use super::tally::{Outcome, Traffic};
 use super::world::World;
 use crate::chance::{Chance, Purpose, lateness, stream, stream_seed};
+use crate::deaths::Obituaries;
 use crate::row::{self, START, UNIT};
 use crate::sample;
 use crate::trace::Trace;
@@ -32,6 +34,10 @@ pub(super) struct FullColonies<'a> {
     before: Vec<Traffic>,
     timeouts: BinaryHeap<Reverse<(Instant, usize, u32)>>,
     actions: Vec<(i64, usize, bool)>,
+    /// Who was declared dead, and whether it was.
+    obituaries: Obituaries,
+    /// What nodes that have crashed had counted.
+    ended: DeathTimes,
     chance: Chance,
     buffer: Vec<u8>,
     trace: Trace,
@@ -55,6 +61,8 @@ impl<'a> FullColonies<'a> {
             before: vec![Traffic::default(); nodes],
             timeouts: BinaryHeap::new(),
             actions,
+            obituaries: Obituaries::default(),
+            ended: DeathTimes::default(),
             chance: stream(world.scenario.seed, Purpose::Network),
             buffer: vec![0; 1 << 16],
             trace: Trace::default(),
@@ -97,6 +105,7 @@ impl<'a> FullColonies<'a> {
             outcome.traffic.calls += sent.calls;
             outcome.traffic.bytes_most = outcome.traffic.bytes_most.max(sent.bytes);
         }
+        outcome.deaths = self.deaths();
         outcome.trace = self.trace.value();
         Ok(Some(outcome))
     }
@@ -112,15 +121,53 @@ impl<'a> FullColonies<'a> {
             self.actions.pop();
             self.wake_until(self.instant(at));
             if starts {
+                self.obituaries.restarts(node, &self.lives_up());
                 self.start(node, self.instant(at))?;
             } else {
-                self.buried[node] = self.sent(node);
-                self.before[node] = Traffic::default();
-                self.nodes[node] = None;
+                self.crash(node, at);
             }
         }
         self.wake_until(self.instant(end));
         Ok(())
+    }
+
+    fn crash(&mut self, n: usize, now: i64) {
+        self.buried[n] = self.sent(n);
+        self.before[n] = Traffic::default();
+        let Some(node) = self.nodes[n].take() else { return };
+        self.ended.suspicions += node.counters().suspicions;
+        self.ended.probes += node.counters().probes_sent;
+        // A node that outlived its death has a higher incarnation than it began with.
+        self.lives[n] = node.incarnation().get();
+        // Other colonies do not hear of it.
+        let colony = self.world.nodes_of(self.colony_of(n));
+        let mut lives = self.lives_up();
+        for (other, life) in lives.iter_mut().enumerate() {
+            *life = if colony.contains(&other) { *life } else { 0 };
+        }
+        self.obituaries.crashed(n, self.lives[n], now, lives);
+    }
+
+    /// The lives of all nodes, 0 of those that are down.
+    fn lives_up(&self) -> Vec<u32> {
+        let up = self.nodes.iter().map(Option::is_some);
+        self.lives.iter().zip(up).map(|(&life, up)| if up { life } else { 0 }).collect()
+    }
+
+    fn colony_of(&self, n: usize) -> usize {
+        let colonies = self.world.colonies();
+        (0..colonies).find(|&colony| self.world.nodes_of(colony).contains(&n)).unwrap_or_default()
+    }
+
+    /// What became known of deaths.
+    fn deaths(&self) -> DeathTimes {
+        let mut times = DeathTimes::of(&self.obituaries, &self.lives_up(), &self.world.scenario);
+        let counters = || self.nodes.iter().flatten().map(Node::counters);
+        times.suspicions =
+            self.ended.suspicions + counters().map(|counters| counters.suspicions).sum::<u64>();
+        times.probes =
+            self.ended.probes + counters().map(|counters| counters.probes_sent).sum::<u64>();
+        times
     }
 
     fn wake_until(&mut self, end: Instant) {
@@ -150,7 +197,13 @@ impl<'a> FullColonies<'a> {
         let mut buffer = core::mem::take(&mut self.buffer);
         while let Some(from) = senders.pop() {
             let Some(node) = self.nodes[from].as_mut() else { continue };
-            while node.poll_event().is_some() {}
+            while let Some(event) = node.poll_event() {
+                if let Event::Died(name, life) = event {
+                    let dead = (named(&name), life.get());
+                    let tick = tick(now, self.world.scenario.interval.as_micros());
+                    self.obituaries.learnt(from, dead, tick);
+                }
+            }
             let Some(out) = node.poll_transmit(now, &mut buffer) else { continue };
             senders.push(from);
             let to = number(out.to);
@@ -170,9 +223,7 @@ impl<'a> FullColonies<'a> {
     fn start(&mut self, n: usize, now: Instant) -> Result<(), ConfigError> {
         self.lives[n] += 1;
         let (life, scenario) = (self.lives[n], &self.world.scenario);
-        let colonies = self.world.colonies();
-        let own = (0..colonies).find(|&colony| self.world.nodes_of(colony).contains(&n));
-        let own = own.unwrap_or_default();
+        let (colonies, own) = (self.world.colonies(), self.colony_of(n));
         let roster: Vec<Member> = self.world.nodes_of(own).map(member).collect();
         let config = self.config(own, roster.len());
         let keys = KeyRing::open(&config.cluster);
@@ -203,8 +254,7 @@ impl<'a> FullColonies<'a> {
         config.strategy = Strategy::Grid;
         config.payload_bytes = scenario.payload_bytes;
         config.catch_up = false;
-        // The compact mode has no detector: both are to do the same.
-        config.death_after = None;
+        config.death_after = scenario.death_after();
         config.max_nodes = members as u32;
         config.datagram_bytes = scenario.datagram_bytes();
         config.forget_after = config.forget_after.max(config.interval * 8_000);
@@ -236,9 +286,8 @@ impl<'a> FullColonies<'a> {
     }
 
     fn sample(&self, now: Instant, outcome: &mut Outcome) {
-        let micros = i128::from(now.as_micros()) * i128::from(UNIT);
         let unit = self.world.scenario.interval.as_micros();
-        let tick = START + (micros / i128::from(unit)) as i64;
+        let tick = tick(now, unit);
         let unit = unit as f64;
         let birth = |age: Duration| {
             let ticks = age.as_micros() as f64 / unit * UNIT as f64;
@@ -272,6 +321,17 @@ impl<'a> FullColonies<'a> {
             outcome.lacking_aggregates += births.iter().filter(|&&birth| birth == 0).count() as u64;
         }
     }
+}
+
+/// The tick of an instant.
+fn tick(now: Instant, unit_micros: u64) -> i64 {
+    let micros = i128::from(now.as_micros()) * i128::from(UNIT);
+    START + (micros / i128::from(unit_micros)) as i64
+}
+
+/// The number behind a name.
+fn named(name: &str) -> usize {
+    name[1..].parse().expect("names are n and a number")
 }
 
 fn colony_id(colony: usize) -> ColonyId {

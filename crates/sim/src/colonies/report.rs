@@ -51,6 +51,8 @@ pub struct ColoniesReport {
     pub aggregate_bytes: Option<f64>,
     /// Bytes of memory that a real node takes.
     pub node_memory_bytes: u64,
+    /// What became known of deaths, if nodes are declared dead.
+    pub deaths: Option<DeathsReport>,
     /// Crashes in the whole run, in all colonies.
     pub crashes: u64,
     /// Colonies simulated: fewer than there are if the run was stopped.
@@ -63,6 +65,52 @@ pub struct ColoniesReport {
     pub trace_hash: String,
     /// The scenario.
     pub parameters: ColoniesScenario,
+}
+
+/// How soon the members of a colony knew who of them had died, in units from the crash.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct DeathsReport {
+    /// Crashes in the measured units.
+    pub crashes: u64,
+    /// Until half of the colony knew: the mean over crashes.
+    pub half_avg_units: Option<f64>,
+    /// Until all of the colony knew: the mean.
+    pub all_avg_units: Option<f64>,
+    /// The same: the time that 99 % of the crashes do not exceed.
+    pub all_p99_units: Option<f64>,
+    /// The same: the greatest.
+    pub all_highest_units: Option<f64>,
+    /// Deaths that some did not know of when the node restarted.
+    pub missed: u64,
+    /// Deaths that some did not know of at the end.
+    pub open: u64,
+    /// How long before the end the first of those nodes crashed.
+    pub open_longest_units: Option<f64>,
+    /// Lives that were declared dead while their node was up, in the whole run.
+    pub mistaken: u64,
+    /// Members suspected, over all members, in the whole run.
+    pub suspicions: u64,
+    /// Probes sent, for others too, in the whole run.
+    pub probes: u64,
+}
+
+impl DeathsReport {
+    fn of(outcome: &Outcome) -> Self {
+        let deaths = &outcome.deaths;
+        Self {
+            crashes: deaths.crashes,
+            half_avg_units: deaths.half.average_units(),
+            all_avg_units: deaths.all.average_units(),
+            all_p99_units: deaths.all.quantile_units(0.99),
+            all_highest_units: deaths.all.highest_units(),
+            missed: deaths.missed,
+            open: deaths.open,
+            open_longest_units: deaths.open_longest_units(),
+            mistaken: deaths.mistaken,
+            suspicions: deaths.suspicions,
+            probes: deaths.probes,
+        }
+    }
 }
 
 impl World {
@@ -101,6 +149,7 @@ impl ColoniesReport {
             calls_failed: outcome.traffic.calls_failed,
             aggregate_bytes: (aggregates > 0).then(|| bytes as f64 / aggregates as f64),
             node_memory_bytes: world.node_memory_bytes(),
+            deaths: scenario.death_after().map(|_| DeathsReport::of(outcome)),
             crashes: world.uptime.outages().len() as u64,
             colonies_simulated: outcome.colonies,
             complete: outcome.colonies as usize == world.colonies(),

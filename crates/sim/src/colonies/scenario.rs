@@ -1,5 +1,7 @@
 //! What a run of colonies depends on, checked before anything is simulated.
 
+use core::time::Duration;
+
 use serde::Serialize;
 use tidings_gossip::Window;
 use tidings_gossip::colony::RECORD_BYTES;
@@ -53,6 +55,9 @@ pub struct ColoniesScenario {
     pub churn_percent_per_minute: f64,
     /// Units until a node that crashed restarts.
     pub down_units: f64,
+    /// Time without proof of life after which a node is declared dead; zero: no node is.
+    #[serde(with = "text", skip_serializing_if = "Span::is_zero")]
+    pub death_after: Span,
     /// A run that needs more than this is refused, in MiB.
     pub memory_limit_mib: u64,
     /// How many colonies are simulated at a time, for the estimate of memory: no figure depends on
@@ -77,6 +82,7 @@ impl Default for ColoniesScenario {
             loss: 0.0,
             churn_percent_per_minute: 0.0,
             down_units: 64.0,
+            death_after: Span::ZERO,
             memory_limit_mib: 8_192,
             threads: 1,
         }
@@ -97,6 +103,11 @@ impl ColoniesScenario {
     /// How many colonies there are, once their size is known: two at least.
     pub fn colonies(&self) -> usize {
         (self.nodes as usize / (self.colony_nodes as usize).max(1)).max(2)
+    }
+
+    /// After how long without proof of life a node is declared dead, if any is.
+    pub(super) fn death_after(&self) -> Option<Duration> {
+        (!self.death_after.is_zero()).then(|| self.death_after.into())
     }
 
     /// Crashes in a unit of time, in all colonies together.
@@ -128,6 +139,9 @@ impl ColoniesScenario {
         require((0.0..=1_000.0).contains(&churn), "churn", churn, "0 to 1000 % a minute")?;
         let down = self.down_units;
         require(down > 0.0 && down <= 1e4, "down-units", down, "above 0 and up to 10000 units")?;
+        let death = self.death_after;
+        let ok = death.is_zero() || (10_000..=3_600_000_000).contains(&death.as_micros());
+        require(ok, "death-after", death, "0, or 10ms to 1h")?;
         let payload = self.payload_bytes;
         require((44..=512).contains(&payload), "payload-bytes", payload, "44 to 512")?;
         let mtu = self.mtu_bytes;
@@ -148,7 +162,10 @@ impl ColoniesScenario {
         let run = match self.mode {
             Mode::Compact => {
                 let rows = members.div_ceil(4);
-                let colony = memory::compact_colony_bytes(members, colonies, rows);
+                let mut colony = memory::compact_colony_bytes(members, colonies, rows);
+                if !self.death_after.is_zero() {
+                    colony += memory::compact_watch_bytes(members);
+                }
                 u64::from(self.threads.max(1)) * colony
             }
             Mode::Full => {
@@ -221,7 +238,7 @@ mod tests {
     #[test]
     fn impossible_values_are_refused_by_name() {
         type Breakage = fn(&mut ColoniesScenario);
-        let broken: [(Breakage, &str); 9] = [
+        let broken: [(Breakage, &str); 10] = [
             (|s| s.nodes = 0, "nodes is 0"),
             (|s| s.colony_nodes = 7, "colony-nodes is 7"),
             (|s| s.colony_nodes = 5_001, "colony-nodes is 5001: it must be 8 to 5000"),
@@ -229,6 +246,7 @@ mod tests {
             (|s| s.loss = 1.5, "loss is 1.5"),
             (|s| s.churn_percent_per_minute = -1.0, "churn is -1"),
             (|s| s.payload_bytes = 9, "payload-bytes is 9"),
+            (|s| s.death_after = Span::from_micros(9), "death-after is 9us"),
             (|s| s.mtu_bytes = 500, "mtu is 500"),
             (|s| (s.mode, s.nodes) = (Mode::Full, 1_000_000), "use the compact mode"),
         ];

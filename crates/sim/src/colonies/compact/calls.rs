@@ -12,7 +12,7 @@ use super::run::{CONTACT_BYTES, CompactColony};
 use crate::row::UNIT;
 
 /// Bytes of a datagram beside the body.
-const SEAL_BYTES: usize = OVERHEAD_BYTES - PREAMBLE_BYTES;
+pub(super) const SEAL_BYTES: usize = OVERHEAD_BYTES - PREAMBLE_BYTES;
 
 impl CompactColony<'_> {
     /// Calls the colonies that a member represents.
@@ -85,6 +85,7 @@ impl CompactColony<'_> {
             if !self.is_lost() && self.nodes[mate].up {
                 self.aggregates[mate * self.others + place] = now as i32;
                 meet(self.contacts_of(mate, place), contacts);
+                self.hears_window(now, member, mate);
                 self.received(now, member, mate, 1);
             }
         }

@@ -8,11 +8,22 @@
 //! of one size; an answer is lost as a whole; the members that a reply names are drawn among those
 //! that were up recently, whichever answers; and a reply's bytes are counted in the caller's
 //! colony.
+//!
+//! With `death_after` members find out who has died, with the core's own detector (`watch.rs`): a
+//! negative birth is a tombstone's (`lives.rs`). Tombstones travel in reports, with pushes and
+//! strays in which they are urgent, and in answers; not otherwise among the newest entries of a
+//! stray. No host refuses a probe: who has crashed is silent. The window stays what it is with all
+//! members, as where it is smaller than a colony.
 
 mod calls;
 mod contacts;
+mod lives;
+mod looks;
+mod probes;
 mod pulls;
 mod run;
+mod take;
 mod wake;
+mod watch;
 
 pub(super) use run::CompactColony;

@@ -6,6 +6,7 @@ use tidings_gossip::dissemination::puller::{MARGIN_UNITS, Pull, pick_relay};
 use tidings_gossip::wire::pull::COLONIES_BYTES;
 
 use super::run::CompactColony;
+use super::take::take;
 use crate::row::UNIT;
 
 impl CompactColony<'_> {
@@ -23,7 +24,8 @@ impl CompactColony<'_> {
         let chance = &mut self.chance;
         let is_fresh = |at: usize| mates.start + at != member && i64::from(births[at]) > fresh;
         let relay = mates.start + pick_relay(mates.len(), is_fresh, |n| chance.below(n));
-        if relay == member {
+        // It is this member, or dead: nobody is asked.
+        if relay == member || self.entries[self.row_of(member).start + relay] < 0 {
             return None;
         }
         let puller = &mut self.nodes[member].puller;
@@ -41,16 +43,17 @@ impl CompactColony<'_> {
             row * width + range.start..row * width + range.end
         };
         let entries = &self.entries[at(relay, self.members, &mates)];
-        let entries = entries.iter().filter(|&&birth| birth > since).count();
+        let entries = entries.iter().filter(|&&birth| birth > since || birth < 0).count();
         let records = &self.aggregates[at(relay, self.others, &colonies)];
         let records = records.iter().filter(|&&birth| birth > since).count();
         let (datagrams, bytes) = self.budget.packed(entries, records, &self.record_traffic);
         self.sent(relay, datagrams, bytes);
+        self.hears(now, relay);
         if self.is_lost() {
             return None;
         }
-        let (from, to) = (at(relay, self.members, &mates), at(member, self.members, &mates));
-        let mut news = take(&mut self.entries, from, to, since);
+        self.hears(now, member);
+        let mut news = self.take_entries(now, (relay, member), mates, (since, true));
         let (from, to) = (at(relay, self.others, &colonies), at(member, self.others, &colonies));
         news += take(&mut self.aggregates, from, to, since);
         self.received(now, relay, member, news);
@@ -65,17 +68,4 @@ impl CompactColony<'_> {
         let records = records.min(room / self.record_traffic.record_bytes);
         self.budget.packed(entries, records, &self.record_traffic).1
     }
-}
-
-/// Takes births after `since` from one range to another of the same length; how many were news.
-pub(super) fn take(births: &mut [i32], from: Range<usize>, to: Range<usize>, since: i32) -> usize {
-    let mut news = 0;
-    for (from, to) in from.zip(to) {
-        let sent = births[from];
-        if sent > since && sent > births[to] {
-            births[to] = sent;
-            news += 1;
-        }
-    }
-    news
 }

@@ -12,8 +12,11 @@ use tidings_gossip::wire::pull::COLONIES_BYTES;
 use tidings_gossip::wire::record::{HEAD_BYTES, MAX_CONTACTS};
 
 use super::contacts::{Contacts, NOBODY, meet};
+use super::watch::Watch;
 use crate::chance::{Chance, Purpose, stream};
-use crate::colonies::tally::{Ages, Outcome, Traffic};
+use crate::colonies::ages::Ages;
+use crate::colonies::death_times::DeathTimes;
+use crate::colonies::tally::{Outcome, Traffic};
 use crate::colonies::uptime::Outage;
 use crate::colonies::world::World;
 use crate::row::{self, START, UNIT};
@@ -33,6 +36,7 @@ pub(super) struct Member {
     pub(super) rounds: u32,
     pub(super) round_start: i64,
     pub(super) next_round: i64,
+    pub(super) next_look: i64,
     pub(super) life: u32,
     pub(super) up: bool,
     /// Calls that were not answered, by the place of the colony, with their repeats.
@@ -47,7 +51,7 @@ pub(in crate::colonies) struct CompactColony<'a> {
     pub(super) first_node: usize,
     pub(super) members: usize,
     pub(super) others: usize,
-    /// Births of entries, a row a member.
+    /// Births of entries, a row a member; below 0 those of tombstones.
     pub(super) entries: Vec<i32>,
     /// Births of aggregates, a row a member.
     pub(super) aggregates: Vec<i32>,
@@ -72,6 +76,8 @@ pub(in crate::colonies) struct CompactColony<'a> {
     pub(super) next_action: usize,
     pub(super) scratch: Vec<i32>,
     pub(super) traffic: Traffic,
+    /// What finds out who has died, if anything does.
+    pub(super) watch: Option<Watch>,
     pub(super) trace: Trace,
 }
 
@@ -116,6 +122,10 @@ impl<'a> CompactColony<'a> {
             next_action: 0,
             scratch: Vec::new(),
             traffic: Traffic::default(),
+            watch: world
+                .scenario
+                .death_after()
+                .map(|after| Watch::of(members, world.scenario.interval.into(), after)),
             trace: Trace::default(),
         };
         (0..members).for_each(|member| run.start(member, START));
@@ -147,11 +157,19 @@ impl<'a> CompactColony<'a> {
         }
         outcome.traffic = self.traffic;
         outcome.traffic.bytes_most = self.nodes.iter().map(|node| node.bytes).max().unwrap_or(0);
+        outcome.deaths = self.deaths();
         outcome.aggregate_bytes = (self.world.aggregate_bytes as u64, 1);
         let mut trace = self.trace;
         trace.fold(outcome.traffic.bytes);
         outcome.trace = trace.value();
         Some(outcome)
+    }
+
+    /// What became known of deaths.
+    fn deaths(&self) -> DeathTimes {
+        let Some(watch) = self.watch.as_ref() else { return DeathTimes::default() };
+        let times = DeathTimes::of(&watch.obituaries, &self.lives_up(), &self.world.scenario);
+        DeathTimes { suspicions: watch.suspicions, probes: watch.probes, ..times }
     }
 
     /// Does everything that is due up to `end`.
@@ -168,12 +186,13 @@ impl<'a> CompactColony<'a> {
                 if starts {
                     self.start(member, at);
                 } else {
-                    self.nodes[member].up = false;
+                    self.crash(member, at);
                 }
             } else if let Some(Reverse((at, member, life))) = self.wakes.pop() {
                 let node = &self.nodes[member as usize];
                 if node.up && node.life == life {
                     let next = self.wake(at, member as usize);
+                    self.flush(at);
                     self.wakes.push(Reverse((next, member, life)));
                 }
             }
@@ -194,6 +213,7 @@ impl<'a> CompactColony<'a> {
         }
         let rows = self.layout.rows();
         let first_row = self.chance.below(rows);
+        self.restart_watch(member, now, self.layout.members_of(first_row).start);
         let costs = self.costs();
         let node = &mut self.nodes[member];
         let (life, bytes) = (node.life + 1, node.bytes);
@@ -202,6 +222,29 @@ impl<'a> CompactColony<'a> {
         let first = now + self.chance.below(UNIT as usize) as i64;
         self.nodes[member].next_round = first;
         self.wakes.push(Reverse((first, member as u32, life)));
+    }
+
+    fn crash(&mut self, member: usize, now: i64) {
+        self.nodes[member].up = false;
+        let lives = self.lives_up();
+        if let Some(watch) = self.watch.as_mut() {
+            let incarnation = watch.lives.present(member);
+            watch.obituaries.crashed(member, incarnation, now, lives);
+        }
+    }
+
+    /// The lives of all members, 0 of those that are down.
+    pub(super) fn lives_up(&self) -> Vec<u32> {
+        self.nodes.iter().map(|node| if node.up { node.life } else { 0 }).collect()
+    }
+
+    /// A member is about to begin a life.
+    fn restart_watch(&mut self, member: usize, now: i64, offset: usize) {
+        let lives = self.lives_up();
+        if let Some(watch) = self.watch.as_mut() {
+            watch.obituaries.restarts(member, &lives);
+            watch.start(member, now, offset);
+        }
     }
 
     /// Bytes of a pull and of its answer, as members plan them.
@@ -259,6 +302,12 @@ impl<'a> CompactColony<'a> {
             masked[holder] = 0;
             for &origin in &down {
                 masked[origin] = 0;
+            }
+            if self.watch.is_some() {
+                // Who has restarted may be held as dead: what is held of it is as old as that.
+                for birth in &mut masked {
+                    *birth = birth.abs();
+                }
             }
             let aggregates = &self.aggregates[holder * self.others..][..self.others];
             let counted = (holder + unit as usize) % turns == 0;

@@ -1,7 +1,7 @@
 //! Detection: who is in doubt, what was reported to others in this round, and which probes wait.
 //!
 //! The decisions are the detector's (`detector/mod.rs`); here is what a node keeps beside it. Where
-//! it meets vector, members and wire: `deaths.rs`.
+//! it meets vector, members and wire: `node/deaths.rs`.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -9,9 +9,8 @@ use std::collections::VecDeque;
 use tidings_primitives::Chance;
 use tidings_primitives::time::Instant;
 
-use crate::detector::{DOUBT_PHI, Detector, Doubt, LOOKS, NEW_DOUBTS, RowWatch, Step};
+use super::{Detector, Doubt, LOOKS, NEW_DOUBTS, RowWatch, Step};
 use crate::entry::{Incarnation, NodeId};
-use crate::vector::{OWN, Vector};
 use crate::wire::header::Kind;
 
 /// Probes and proofs that wait to be sent, at most; more are not made.
@@ -23,37 +22,52 @@ const MAX_WARNED: u32 = 16;
 
 /// A probe or a proof to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Query {
-    pub(super) to: NodeId,
-    pub(super) kind: Kind,
+pub struct Query {
+    /// Where it goes.
+    pub to: NodeId,
+    /// Which of the two it is.
+    pub kind: Kind,
     /// Whether the receiver shall probe in this node's stead.
-    pub(super) for_another: bool,
-    pub(super) target: NodeId,
+    pub for_another: bool,
+    /// The member in question.
+    pub target: NodeId,
     /// The highest version of the format to write it in.
-    pub(super) version: u8,
+    pub version: u8,
 }
 
 impl Query {
-    pub(super) fn probe(target: NodeId) -> Self {
+    /// A probe of a member.
+    pub fn probe(target: NodeId) -> Self {
         Self { to: target, kind: Kind::Probe, for_another: false, target, version: u8::MAX }
     }
 
     /// A probe because another asked for one, no longer than the question.
-    pub(super) fn errand(target: NodeId, version: u8) -> Self {
+    pub fn errand(target: NodeId, version: u8) -> Self {
         Self { version, ..Self::probe(target) }
     }
 
-    pub(super) fn probe_by(relay: NodeId, target: NodeId) -> Self {
+    /// A request that `relay` probe `target`.
+    pub fn probe_by(relay: NodeId, target: NodeId) -> Self {
         Self { to: relay, for_another: true, ..Self::probe(target) }
     }
 
-    pub(super) fn proof(to: NodeId, target: NodeId) -> Self {
+    /// What says that `target` lives.
+    pub fn proof(to: NodeId, target: NodeId) -> Self {
         Self { to, kind: Kind::Proof, ..Self::probe(target) }
     }
 }
 
+/// What a look finds in a slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Seen {
+    /// A member that lives as far as is known, in this life, and whether it is overdue.
+    Alive(NodeId, Incarnation, bool),
+    /// One that is dead.
+    Dead(NodeId),
+}
+
 /// What a node keeps to find out who has died.
-pub(super) struct Detection {
+pub struct Detection {
     /// Who is silent, and whether it is dead; `None` if nobody is to be declared dead.
     detector: Option<Detector>,
     /// Who of the own row pushes to this node, and when.
@@ -73,11 +87,12 @@ pub(super) struct Detection {
 }
 
 impl Detection {
-    pub(super) fn new(now: Instant, unit: Duration, death_after: Option<Duration>) -> Self {
+    /// No doubts yet; never any where `death_after` is `None`.
+    pub fn new(now: Instant, unit: Duration, death_after: Option<Duration>) -> Self {
         let waiting = if death_after.is_some() { MAX_WAITING } else { 0 };
         Self {
             detector: death_after.map(|after| Detector::new(now, unit, after)),
-            row: RowWatch::new(),
+            row: RowWatch::nobody(),
             missed: 0,
             cursor: 0,
             refusals: 0,
@@ -88,14 +103,14 @@ impl Detection {
     }
 
     /// When something is to be done about a doubt.
-    pub(super) fn due(&self) -> Option<Instant> {
+    pub fn due(&self) -> Option<Instant> {
         let detector = self.detector.as_ref()?;
         let missing = self.row.due(detector.wait());
         detector.due().into_iter().chain(missing).min()
     }
 
     /// Watches these members of the own row, each of which pushes to this node once in `period`.
-    pub(super) fn watch(
+    pub fn watch(
         &mut self,
         ids: impl Iterator<Item = NodeId> + Clone,
         period: Duration,
@@ -107,12 +122,12 @@ impl Detection {
     }
 
     /// A member has sent its entry without being asked.
-    pub(super) fn pushed(&mut self, id: NodeId, now: Instant) {
+    pub fn pushed(&mut self, id: NodeId, now: Instant) {
         self.row.pushed(id, now);
     }
 
     /// The next watched member whose push is missing, and whether it may be doubted for that.
-    pub(super) fn missing(&mut self, now: Instant) -> Option<(NodeId, bool)> {
+    pub fn missing(&mut self, now: Instant) -> Option<(NodeId, bool)> {
         let detector = self.detector.as_ref()?;
         let is_doubted = |id| detector.doubt(id).is_some();
         let id = self.row.missing(now, detector.wait(), is_doubted)?;
@@ -121,7 +136,7 @@ impl Detection {
     }
 
     /// Doubts a member whose push is missing.
-    pub(super) fn miss(&mut self, id: NodeId, incarnation: Incarnation, now: Instant) {
+    pub fn miss(&mut self, id: NodeId, incarnation: Incarnation, now: Instant) {
         self.missed += 1;
         if let Some(detector) = self.detector.as_mut() {
             detector.begin(id, incarnation, now);
@@ -130,7 +145,7 @@ impl Detection {
 
     /// A round begins, so much too late: if this node was paused, its doubts restart. Returns
     /// whether it did.
-    pub(super) fn resumes(&mut self, now: Instant, late: Duration, unit: Duration) -> bool {
+    pub fn resumes(&mut self, now: Instant, late: Duration, unit: Duration) -> bool {
         let Some(detector) = self.detector.as_mut() else { return false };
         let stood_still = detector.health.round(now, late, unit);
         if stood_still {
@@ -142,21 +157,21 @@ impl Detection {
 
     /// Another member has sent something of its own. An answer says little: members answer also a
     /// node that they have no room for, and whose probes nobody takes.
-    pub(super) fn hear(&mut self, now: Instant) {
+    pub fn hear(&mut self, now: Instant) {
         if let Some(detector) = self.detector.as_mut() {
             detector.heard = now;
         }
     }
 
     /// Whether one more refusal is looked into in this round; counts it.
-    pub(super) fn looks_into_refusal(&mut self) -> bool {
+    pub fn looks_into_refusal(&mut self) -> bool {
         let looks = self.detector.is_some() && self.refusals < NEW_DOUBTS as u32;
         self.refusals += u32::from(looks);
         looks
     }
 
     /// The host of a member has refused what was sent there.
-    pub(super) fn refused(&mut self, id: NodeId, incarnation: Incarnation, now: Instant) {
+    pub fn refused(&mut self, id: NodeId, incarnation: Incarnation, now: Instant) {
         let Some(detector) = self.detector.as_mut() else { return };
         if detector.health.may_accuse(now) {
             detector.begin(id, incarnation, now);
@@ -164,95 +179,90 @@ impl Detection {
         detector.refused(id, now);
     }
 
-    /// A round's looks: begins doubts about the silent; returns one of the dead, picked at random.
-    pub(super) fn look(
+    /// A round's looks at some of so many slots: begins doubts about the silent; returns one of the
+    /// dead, picked at random. `seen` says what is in a slot, if there is anything to look at;
+    /// whoever is older than the instant that it is given is overdue, whatever else.
+    pub fn look(
         &mut self,
         now: Instant,
-        vector: &Vector,
+        slots: usize,
+        seen: impl Fn(usize, Instant) -> Option<Seen>,
         chance: &mut Chance,
     ) -> Option<NodeId> {
         (self.refusals, self.missed, self.hurried, self.warned) = (0, 0, 0, 0);
         let detector = self.detector.as_mut()?;
-        let slots = vector.slots();
         let room = if detector.health.may_accuse(now) { detector.new_doubts() } else { 0 };
         let oldest = now - detector.longest_silence();
         let (mut begun, mut dead, mut picked) = (0, 0, None);
         for _ in 0..LOOKS.min(slots) {
             self.cursor = (self.cursor + 1) % slots;
-            let slot = self.cursor as u32;
-            if slot == OWN || !vector.holds(slot) {
-                continue;
-            }
-            let entry = vector.at(slot);
-            if entry.stamp.is_left() {
-                continue;
-            }
-            if entry.stamp.is_dead() {
-                // Each is picked as likely.
-                dead += 1;
-                picked = if chance.below(dead) == 0 { Some(entry.id) } else { picked };
-                continue;
-            }
-            let overdue = vector.phi(slot) >= DOUBT_PHI || entry.birth < oldest;
-            if overdue && begun < room {
-                detector.begin(entry.id, entry.stamp.incarnation(), now);
-                begun += 1;
+            match seen(self.cursor, oldest) {
+                Some(Seen::Dead(id)) => {
+                    // Each is picked as likely.
+                    dead += 1;
+                    picked = if chance.below(dead) == 0 { Some(id) } else { picked };
+                }
+                Some(Seen::Alive(id, incarnation, true)) if begun < room => {
+                    detector.begin(id, incarnation, now);
+                    begun += 1;
+                }
+                _ => {}
             }
         }
         picked
     }
 
     /// Whether anybody is ever declared dead.
-    pub(super) fn is_on(&self) -> bool {
+    pub fn is_on(&self) -> bool {
         self.detector.is_some()
     }
 
     /// The next doubt about which something is due, and what. `alone`: there is no third member.
-    pub(super) fn step(&mut self, now: Instant, alone: bool) -> Option<(Doubt, Step)> {
+    pub fn step(&mut self, now: Instant, alone: bool) -> Option<(Doubt, Step)> {
         self.detector.as_mut()?.step(now, alone)
     }
 
     /// Notes that a member is suspected; `false` if it was already, or is not in doubt.
-    pub(super) fn suspect(&mut self, id: NodeId) -> bool {
+    pub fn suspect(&mut self, id: NodeId) -> bool {
         self.detector.as_mut().is_some_and(|detector| detector.suspect(id))
     }
 
     /// Whether a member is suspected.
     #[inline]
-    pub(super) fn suspects(&self, id: NodeId) -> bool {
+    pub fn suspects(&self, id: NodeId) -> bool {
         self.doubt(id).is_some_and(Doubt::is_suspicion)
     }
 
     /// The doubt about a member.
     #[inline]
-    pub(super) fn doubt(&self, id: NodeId) -> Option<&Doubt> {
+    pub fn doubt(&self, id: NodeId) -> Option<&Doubt> {
         self.detector.as_ref().and_then(|detector| detector.doubt(id))
     }
 
     /// Ends a doubt and returns it.
-    pub(super) fn end(&mut self, id: NodeId) -> Option<Doubt> {
+    pub fn end(&mut self, id: NodeId) -> Option<Doubt> {
         self.detector.as_mut().and_then(|detector| detector.end(id))
     }
 
     /// This node was wrong about another, or others about it.
-    pub(super) fn errs(&mut self) {
+    pub fn errs(&mut self) {
         if let Some(detector) = self.detector.as_mut() {
             detector.health.fails();
         }
     }
 
     /// Promises `asker` to pass on what `target` answers; `false` if too much is promised.
-    pub(super) fn run_errand(&mut self, asker: NodeId, target: NodeId, now: Instant) -> bool {
+    pub fn run_errand(&mut self, asker: NodeId, target: NodeId, now: Instant) -> bool {
         self.detector.as_mut().is_some_and(|detector| detector.run_errand(asker, target, now))
     }
 
     /// The next who waits for proof that `target` lives; each is notified once.
-    pub(super) fn fulfil(&mut self, target: NodeId, now: Instant) -> Option<NodeId> {
+    pub fn fulfil(&mut self, target: NodeId, now: Instant) -> Option<NodeId> {
         self.detector.as_mut().and_then(|detector| detector.fulfil(target, now))
     }
 
     /// Probes a member that is taken for dead and may live, if not too many were in this round.
-    pub(super) fn warn(&mut self, id: NodeId) {
+    pub fn warn(&mut self, id: NodeId) {
         if self.detector.is_some() && self.warned < MAX_WARNED {
             self.warned += 1;
             self.query(Query::probe(id));
@@ -260,21 +270,21 @@ impl Detection {
     }
 
     /// How many of so many datagrams may report a death at once in this round; counts them.
-    pub(super) fn hurries(&mut self, datagrams: usize) -> usize {
+    pub fn hurries(&mut self, datagrams: usize) -> usize {
         let hurries = datagrams.min(MAX_HURRIED - self.hurried);
         self.hurried += hurries;
         hurries
     }
 
     /// Has a probe or a proof sent, unless it waits already or too many do.
-    pub(super) fn query(&mut self, query: Query) {
+    pub fn query(&mut self, query: Query) {
         if !self.queries.contains(&query) && self.queries.len() < MAX_WAITING {
             self.queries.push_back(query);
         }
     }
 
     /// The next probe or proof to be sent.
-    pub(super) fn next_query(&mut self) -> Option<Query> {
+    pub fn next_query(&mut self) -> Option<Query> {
         self.queries.pop_front()
     }
 }
