@@ -4,7 +4,6 @@
     studies/stealing/run many-iterations
     studies/stealing/run most-iterations
     studies/stealing/run contraction
-    studies/stealing/run large-contraction
 
 The ranks and tasks of `ranks.py` on its torus, or with --contraction a tensor contraction there,
 ITERATIONS times: what a task takes differs in each by up to CHANGE_PERCENT of itself. What
@@ -27,8 +26,8 @@ ITERATIONS = 5
 CHANGE_PERCENT = 10
 UNIT_OF_MANY_MS = 20
 """Of the gossip, among more than MANY ranks: news are as old as they were worth asking for."""
-CONTRACTIONS = {"tce:12,6": 16_120, "tce:16,8": 65_536}
-"""How many products of blocks each has; a product takes 41 ms on average."""
+CONTRACTION, PRODUCTS = "tce:12,6", 16_120
+"""Eleven minutes of a processor, in so many products of blocks."""
 WAYS = {
     "random": ("random", ""),
     "lifelines": ("lifelines", ""),
@@ -125,11 +124,10 @@ def measured(
 
 if __name__ == "__main__":
     line = ranks.parser(__doc__)
-    line.add_argument("--contraction", choices=CONTRACTIONS, help="instead of uneven tasks")
+    line.add_argument("--contraction", action="store_true", help="instead of uneven tasks")
     line.add_argument("--remembering", action="store_true", help="only where ranks remember")
     arguments = line.parse_args()
-    application = arguments.contraction or ""
-    tasks = CONTRACTIONS.get(application, 0)
-    measure = partial(measured, application=application, tasks=tasks)
+    contracted = partial(measured, application=CONTRACTION, tasks=PRODUCTS)
+    measure = contracted if arguments.contraction else measured
     wanted = cases(arguments.ranks, REMEMBERING if arguments.remembering else WAYS)
     ranks.make(arguments, Row._fields, wanted, measure)

@@ -11,9 +11,8 @@ def test_each_way_says_how_it_begins() -> None:
     assert len(cases) == len(set(cases)) == 2 * len(iterations.WAYS)
     assert iterations.words(16, "known, balanced")[-1] == "--balance"
     assert iterations.words(16, "random")[-1] == str(iterations.CHANGE_PERCENT)
-    contraction = next(iter(iterations.CONTRACTIONS))
-    known = iterations.words(16, "known", contraction)
-    assert known[0] == contraction
+    known = iterations.words(16, "known", iterations.CONTRACTION)
+    assert known[0] == iterations.CONTRACTION
     assert known[known.index("--unit-us") + 1] == "10000"
 
 
