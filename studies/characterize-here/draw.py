@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import sys
 from collections.abc import Sequence
 
+import days
 from drawing.csv_table import Row, Table
 from drawing.drawn import Drawn, main
-from drawing.pages import markdown
+from drawing.pages import markdown, rounded
 from drawing.style import BLUE, GREY, ORANGE, blank
 from matplotlib.figure import Figure
 
@@ -123,6 +125,35 @@ def of_mappings(table: Table) -> dict[str, str]:
     return {"agreement": markdown(heading, by), "mappings": markdown(columns, lines)}
 
 
+def kind_of_days(kind: str, own: Sequence[Row]) -> list[str]:
+    """Return what comparisons of a kind found."""
+    compared = [row for row in own if row.text("lines")]
+    count = len(compared)
+    verdicts = sum(row.whole("lines") for row in compared)
+    differ = sum(row.whole("differ") for row in compared)
+    others = sum(row.whole("differ") - row.whole("named") for row in compared)
+    named = sum(row.whole("named") > 0 for row in compared)
+    both = sum(row.whole("named") == row.whole("of_link") for row in compared)
+    least = min((row.number("least_p") for row in compared), default=math.nan)
+    return [
+        kind,
+        f"{count} of {len(own)}",
+        f"{differ} of {verdicts}",
+        f"{named} of {count}",
+        f"{both} of {count}",
+        str(others),
+        rounded(least, 4),
+    ]
+
+
+def of_days(table: Table) -> dict[str, str]:
+    """Return a line for each kind of comparison."""
+    lines = [kind_of_days(kind, list(table.where(kind=kind))) for (kind,) in table.distinct("kind")]
+    heading = ["second session", "compared", "verdicts that differ", "link found"]
+    heading += ["by both flows", "other lines", "least p"]
+    return {"days": markdown(heading, lines)}
+
+
 def mappings(table: Table) -> Figure:
     """Draw each order as measured against the model."""
     made = blank(5.5, 4.2)
@@ -143,6 +174,7 @@ def mappings(table: Table) -> Figure:
 DRAWN = (
     Drawn("links.csv", LINKS, tables=of_links),
     Drawn("overlap.csv", OVERLAP, tables=of_overlap),
+    Drawn("days.csv", days.COLUMNS, tables=of_days),
     Drawn("mappings.csv", MAPPINGS, figure=mappings, tables=of_mappings),
 )
 
