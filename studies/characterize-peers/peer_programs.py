@@ -94,7 +94,10 @@ def rows(text: str, test: str, variant: str) -> dict[int, list[float]]:
             continue
         if not row["valid"]:
             raise RunError(f"{test} of {row['bytes']} B: wrong data")
-        found[int(row["bytes"])] = row["samples_s"][int(row["warmups"]) :]
+        samples = row["samples_s"][int(row["warmups"]) :]
+        if not samples:
+            raise SlowError(f"{test} of {row['bytes']} B: ranks came late to every repetition")
+        found[int(row["bytes"])] = samples
     return found
 
 

@@ -71,6 +71,8 @@ def test_our_rows_are_read_without_the_warm_up() -> None:
     assert of_rows(text, "latency", "in cache") == {4: 2.5}
     with pytest.raises(RunError, match="wrong data"):
         of_rows(row(valid=False), "latency", "in cache")
+    with pytest.raises(SlowError, match="late to every"):
+        of_rows(row(samples_s=[9.0]), "latency", "in cache")
 
 
 def test_calls_are_read() -> None:
