@@ -56,8 +56,8 @@ impl Kind {
         match self {
             Self::Usual => "usual",
             Self::Exact => "exact",
-            Self::Large => "usual, of 23 machines",
-            Self::Devices => "usual, and 8 devices",
+            Self::Large => "usual of 23 machines",
+            Self::Devices => "usual and 8 devices",
             Self::Noise => "all new",
         }
     }
