@@ -31,6 +31,23 @@ AGGREGATES = (
     "ends_bytes",
     "bins_bytes",
 )
+IN_NODES = (
+    "readings",
+    "payload_bytes",
+    "wire_version",
+    "lost_percent",
+    "window_entries",
+    "budget_bytes_unit",
+    "bytes_unit",
+    "entries_unit",
+    "bytes_an_entry",
+    "bases_percent",
+    "passed_over_percent",
+    "known_percent",
+    "age_avg_units",
+    "age_p50_units",
+    "age_p99_units",
+)
 # The stamp, the age and the payload of 64 bytes that an entry takes on the wire.
 ENTRY_BYTES = 76
 SERIES = (
@@ -121,9 +138,22 @@ def aggregates(table: Table) -> dict[str, str]:
     return {"aggregates": markdown([*heads, "ages", "sums", "ends", "bins"], rows)}
 
 
+def in_nodes(table: Table) -> dict[str, str]:
+    """Return ages and bytes among nodes of the core, by what they say and the version."""
+    rows = []
+    for row in table:
+        cells = [row.text(name) for name in ("readings", "payload_bytes", "wire_version")]
+        cells += [f"{row.text('lost_percent')} %", f"{row.whole('bytes_unit'):,}"]
+        cells += [row.text("bytes_an_entry"), f"{row.text('passed_over_percent')} %"]
+        rows.append([*cells, row.text("age_avg_units"), row.text("age_p99_units")])
+    heads = ["readings", "payload, B", "version", "lost", "bytes a unit", "bytes an entry"]
+    return {"in-nodes": markdown([*heads, "passed over", "age, average", "99 %"], rows)}
+
+
 DRAWN = (
     Drawn("information.csv", COLUMNS, figure, tables),
     Drawn("aggregates.csv", AGGREGATES, tables=aggregates),
+    Drawn("nodes.csv", IN_NODES, tables=in_nodes),
 )
 
 if __name__ == "__main__":
