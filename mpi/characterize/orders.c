@@ -135,7 +135,7 @@ static void read_file(const Bench *bench, int *place_of, char *reason, size_t re
     fclose(file);
 }
 
-/* The number of each place of an order; a reason is left if there are none. Collective. */
+/* The number of each rank in an order; a reason is left if there are none. Collective. */
 static int *numbers_of(const Bench *bench, const Order *order, char *reason, size_t reason_bytes)
 {
     int *numbers = room_for((size_t)bench->ranks * sizeof *numbers);
@@ -167,10 +167,11 @@ MPI_Comm order_comm(const Bench *bench, const Order *order, char *reason, size_t
     snprintf(reason, reason_bytes, "%s", bench->places.unfit);
     if (*reason)
         return comm;
-    int *ranks = numbers_of(bench, order, reason, reason_bytes);
+    int *numbers = numbers_of(bench, order, reason, reason_bytes);
+    int *ranks = numbers; /* their room serves again */
     Numbered *all = room_for((size_t)bench->ranks * sizeof *all);
     for (int rank = 0; rank < bench->ranks; rank++)
-        all[rank] = (Numbered){ ranks[rank], rank };
+        all[rank] = (Numbered){ numbers[rank], rank };
     qsort(all, (size_t)bench->ranks, sizeof *all, by_number);
     for (int at = 0; at < bench->ranks; at++)
         ranks[at] = all[at].rank;
