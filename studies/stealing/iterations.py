@@ -8,7 +8,7 @@
 The ranks and tasks of `ranks.py` on its torus, or with --contraction a tensor contraction there,
 ITERATIONS times: what a task takes differs in each by up to CHANGE_PERCENT of itself. What
 balancing takes counts as part of an iteration. Among more than MANY ranks the unit of the gossip is
-UNIT_OF_MANY_MS: at the usual unit a run takes more than LIMIT_S.
+LONGEST_UNIT_MS: at the usual unit a run takes more than LIMIT_S.
 
 Exit status: 0 done, 1 a run failed or lost tasks, 2 wrong arguments.
 """
@@ -24,8 +24,8 @@ import ranks
 
 ITERATIONS = 5
 CHANGE_PERCENT = 10
-UNIT_OF_MANY_MS = 20
-"""Of the gossip, among more than MANY ranks: news are as old as they were worth asking for."""
+LONGEST_UNIT_MS = 20
+"""Of the gossip: in a longer one ranks know too little of a phase of 4.5 s to be worth asking."""
 CONTRACTION, PRODUCTS = "tce:12,6", 16_120
 """Eleven minutes of a processor, in so many products of blocks."""
 WAYS = {
@@ -72,7 +72,7 @@ def cases(all_ranks: list[int], ways: Iterable[str] = WAYS) -> Iterator[tuple[in
 def unit_ms(victims: str, count: int) -> int:
     """Return the unit of the gossip among so many ranks; 0 where there is none."""
     usual = ranks.usual_unit_ms(victims, count)
-    return min(usual, UNIT_OF_MANY_MS)
+    return min(usual, LONGEST_UNIT_MS)
 
 
 def words(count: int, way: str, application: str = "") -> list[str]:
