@@ -6,12 +6,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tidings_experiment::agents::Cluster;
 use tidings_experiment::hosts::Hosts;
 
 use crate::repository;
+
+/// How long a machine boots; what it waits for is said before [`until`] gives up.
+const BOOT: Duration = Duration::from_secs(50);
 
 /// Waits until `condition` has a value.
 pub(crate) fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
@@ -38,19 +42,39 @@ impl Machine {
         machine
     }
 
+    /// Waits until it has booted. A unit of this machine's own that fails then is not what is tested.
     fn until_up(&mut self) {
+        let begin = Instant::now();
         until("systemd is up", || {
             let ended = self.boot.try_wait().expect("a child of this process");
-            let log = || fs::read_to_string(self.folder.path().join("log"));
-            assert!(ended.is_none(), "the machine has ended: {}", log().unwrap_or_default());
-            let first = self.first_process()?;
-            let program = fs::read_link(format!("/proc/{first}/exe")).ok()?;
-            if program.file_name()? != "systemd" {
-                return None;
-            }
-            let said = self.run(&["systemctl", "is-system-running"]);
-            (String::from_utf8_lossy(&said.stdout).trim() == "running").then_some(())
+            let log = || fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+            assert!(ended.is_none(), "the machine has ended: {}", log());
+            let state = self.state();
+            let late = begin.elapsed() > BOOT;
+            assert!(!late, "it is {state:?}: {}{}", log(), self.obstacles());
+            matches!(state?.as_str(), "running" | "degraded").then_some(())
         });
+    }
+
+    /// The state of the whole, in systemd's words; none before systemd is the first process.
+    fn state(&self) -> Option<String> {
+        let program = fs::read_link(format!("/proc/{}/exe", self.first_process()?)).ok()?;
+        (program.file_name()? == "systemd").then(|| {
+            let said = self.run(&["systemctl", "is-system-running"]);
+            String::from_utf8_lossy(&said.stdout).trim().to_owned()
+        })
+    }
+
+    /// What keeps it from being up: jobs, units that failed, and the end of its journal.
+    fn obstacles(&self) -> String {
+        if self.first_process().is_none() {
+            return String::new();
+        }
+        let script = "systemctl list-jobs; systemctl --failed; journalctl -n 40; ps -A";
+        let output = self.run(&["sh", "-c", script]);
+        [output.stdout, output.stderr]
+            .map(|said| String::from_utf8_lossy(&said).into_owned())
+            .concat()
     }
 
     /// Its first process, as this machine numbers it.
