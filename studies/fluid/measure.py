@@ -133,21 +133,28 @@ class Beside:
     @property
     def name(self) -> str:
         """The name of its files."""
-        return f"{self.kind}-{self.shape.replace(',', 'x')}-{self.each}"
+        tests = "-halo" if self.tests == HALO else ""
+        return f"{self.kind}-{self.shape.replace(',', 'x')}-{self.each}{tests}"
 
 
+HALO = ("halo",)
+"""It has other sizes than the rest, so that it has a run of its own."""
 SMALL = ("pair", "overlap", "hotspot", "fans")
-# HALO among so many takes SMPI hours.
 LARGE = ("hops", "overlap", "fans")
 MACHINES = (
     Beside("bluegene-p", "torus", "8,4,2", 64, 2, ("hops", "cores", "through", "streams", *SMALL)),
-    Beside("bluegene-p", "torus", "4,4,4", 64, 1, ("halo",)),
+    Beside("bluegene-p", "torus", "4,4,4", 64, 1, HALO),
     Beside("fat-tree", "fat-tree", "8,8", 64, 2, ("cores", "streams", *SMALL)),
-    Beside("fat-tree", "fat-tree", "8,8", 64, 1, ("halo",)),
+    Beside("fat-tree", "fat-tree", "8,8", 64, 1, HALO),
     Beside("dragonfly", "dragonfly", "2,2,4,4", 64, 1, (*SMALL, "halo")),
     Beside("bluegene-p", "torus", "8,8,8", 512, 1, LARGE),
+    Beside("bluegene-p", "torus", "8,8,8", 512, 1, HALO),
     Beside("bluegene-p", "torus", "16,8,8", 1024, 1, LARGE),
+    Beside("bluegene-p", "torus", "16,8,8", 1024, 1, HALO),
 )
+MANY = ("--cfg=smpi/allgather:bruck", "--cfg=network/optim:Full")
+"""What makes runs of hundreds of ranks short: SMPI's own all-gather, by which windows are made, has
+as many steps as ranks, and to share the links again selectively costs more where all flows meet."""
 
 
 def sizes(one: Beside) -> list[str]:
@@ -167,9 +174,12 @@ def simulated(one: Beside, smpi: Path, kept: Path) -> list[Row]:
         command = ["smpirun", "-no-privatize", "-n", str(one.nodes * one.each)]
         command += ["-platform", str(platform), "-hostfile", str(hosts)]
         command += ["--cfg=smpi/simulate-computation:no", "--cfg=smpi/wtime:0"]
-        command += ["--log=root.thres:error", str(smpi), "--repetitions", "1", *sizes(one)]
+        command += [*MANY, "--log=root.thres:error"]
+        command += [str(smpi), "--repetitions", "1", *sizes(one)]
         if one.network == "torus":
             command += ["--torus", one.shape]
+        if "halo" in one.tests:
+            command += ["--protocols", "isend-and-irecv"]  # which is the model's
         text = printed([*command, *options("--test", one.tests)], kept)
         file.with_suffix(".part").write_text(text, encoding="utf-8")
         file.with_suffix(".part").replace(file)
