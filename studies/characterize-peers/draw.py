@@ -121,9 +121,8 @@ def figure(table: Table) -> Figure:
     """Draw the ratios over sizes: ours over the peer's."""
     made = blank(9.0, 3.4)
     quantities = [one for (one,) in table.distinct("quantity")]
-    for axes, quantity in zip(
-        made.subplots(1, len(quantities), sharey=True), quantities, strict=True
-    ):
+    several = made.subplots(1, len(quantities), sharey=True, squeeze=False)
+    for axes, quantity in zip(several.flat, quantities, strict=True):
         own = table.where(quantity=quantity)
         axes.axhspan(0.95, 1.05, color=GREY, alpha=0.3)
         for number, (mpi, peer, how) in enumerate(own.distinct("mpi", "peer", "how")):

@@ -7,6 +7,9 @@ import random
 from pathlib import Path
 
 import pytest
+from draw import PEERS as DRAWN
+from draw import figure
+from drawing.csv_table import Table
 from peer_programs import (
     RunError,
     SlowError,
@@ -131,3 +134,12 @@ def test_a_size_that_one_lacks_has_its_line() -> None:
     assert {len(line) for line in lines} == {len(PEERS)}
     assert [line[4:6] + line[-1:] for line in lines] == [[0, 0, "peer lacks it"], [4, 2, WITHIN]]
     assert list(compared("MPICH", [])) == []
+
+
+def test_a_session_with_one_quantity_is_drawn(tmp_path: Path) -> None:
+    """On a machine that is not quiet the blocks of the others may all be left out."""
+    cells = "MPICH,allreduce,IMB Allreduce,as reported,{},2,1e-6,1.01,inside both intervals\n"
+    file = tmp_path / "peers.csv"
+    file.write_text(",".join(DRAWN) + "\n" + "".join(cells.format(size) for size in (4, 16)))
+    drawn = figure(Table.read(file, DRAWN))
+    assert [axes.get_title() for axes in drawn.axes] == ["allreduce"]
