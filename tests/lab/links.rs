@@ -8,6 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use tidings_experiment::agents::programs;
+use tidings_experiment::hosts::{Mesh, Network, Shape, tag};
 use tidings_experiment::mpi::Mpi;
 
 use super::code;
@@ -108,6 +109,22 @@ fn a_packet_travels_along_each_link_of_a_torus_for_as_long_as_asked() {
     }
     let page = fs::read_to_string(bench.file("out/characterize.md")).expect("written");
     assert!(page.contains("6 on 6 nodes"), "each is a node of its own: {page}");
+}
+
+/// A host that speaks IPv6 asks for routers now and then, on each card: its links would count
+/// frames that no program sent.
+#[test]
+fn hosts_send_nothing_of_their_own_accord() {
+    let shape = Shape::new(&[3], false).expect("a chain of three");
+    for delay_us in [0.0, 2_000.0] {
+        let network = Network { delay_us, ..Network::default() };
+        let mesh = Mesh::new(tag(), shape, &network).expect("root, ip and tc");
+        for host in 0..mesh.count() {
+            let command = ["-n", &mesh.namespace(host), "-6", "address"];
+            let said = Command::new("ip").args(command).output().expect("iproute2");
+            assert!(said.status.success() && said.stdout.is_empty(), "{host}: {said:?}");
+        }
+    }
 }
 
 /// A host whose processes all die in a run: the run fails, and the same command goes on.
