@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from drawing.manifest import Table, exit_code, first_line
@@ -152,9 +153,12 @@ MACHINES = (
     Beside("bluegene-p", "torus", "16,8,8", 1024, 1, LARGE),
     Beside("bluegene-p", "torus", "16,8,8", 1024, 1, HALO),
 )
-MANY = ("--cfg=smpi/allgather:bruck", "--cfg=network/optim:Full")
-"""What makes runs of hundreds of ranks short: SMPI's own all-gather, by which windows are made, has
-as many steps as ranks, and to share the links again selectively costs more where all flows meet."""
+REPETITIONS = 3
+"""The last may meet the messages by which ranks hand in their times."""
+ALL_GATHER = "--cfg=smpi/allgather:bruck"
+"""By SMPI's own, with which windows are made, a run of hundreds of ranks takes hours."""
+SHARES = "--cfg=network/optim:Full"
+"""In HALO all flows meet: which links to share anew costs more than to share all of them."""
 
 
 def sizes(one: Beside) -> list[str]:
@@ -174,8 +178,9 @@ def simulated(one: Beside, smpi: Path, kept: Path) -> list[Row]:
         command = ["smpirun", "-no-privatize", "-n", str(one.nodes * one.each)]
         command += ["-platform", str(platform), "-hostfile", str(hosts)]
         command += ["--cfg=smpi/simulate-computation:no", "--cfg=smpi/wtime:0"]
-        command += [*MANY, "--log=root.thres:error"]
-        command += [str(smpi), "--repetitions", "1", *sizes(one)]
+        command += [ALL_GATHER, *([SHARES] if one.tests == HALO else [])]
+        command += ["--log=root.thres:error", str(smpi)]
+        command += ["--repetitions", str(REPETITIONS), *sizes(one)]
         if one.network == "torus":
             command += ["--torus", one.shape]
         if "halo" in one.tests:
@@ -186,11 +191,13 @@ def simulated(one: Beside, smpi: Path, kept: Path) -> list[Row]:
     return rows(file.read_text(encoding="utf-8"))
 
 
-def last(found: Sequence[Row]) -> dict[tuple[str, str, int, int], float]:
-    """Return the last sample of each series: the first are those of a warm-up."""
+def medians(found: Sequence[Row]) -> dict[tuple[str, str, int, int], float]:
+    """Return the median of each series, without the warm-up; a model has one sample."""
     keys = ("test", "variant", "bytes", "count")
     return {
-        tuple(row[key] for key in keys): row["samples_s"][-1] for row in found if "samples_s" in row
+        tuple(row[key] for key in keys): median(row["samples_s"][row.get("warmups", 0) :])
+        for row in found
+        if "samples_s" in row
     }
 
 
@@ -202,8 +209,8 @@ def validation(given: argparse.Namespace) -> None:
     for one in (one for one in MACHINES if one.nodes <= given.nodes):
         tests = options("--test", one.tests)
         size = ["--cores", str(one.each), "--as-simgrid", *sizes(one)]
-        modelled = last(fluid(given.tidings, one.network, one.shape, *size, *tests))
-        measured = last(simulated(one, given.smpi, given.kept))
+        modelled = medians(fluid(given.tidings, one.network, one.shape, *size, *tests))
+        measured = medians(simulated(one, given.smpi, given.kept))
         print(f"{one.name}: {len(measured)} series", file=sys.stderr)
         lines += [
             [one.kind, one.nodes, *key, measured[key], modelled[key]]
