@@ -9,21 +9,12 @@ use rustix::process::Signal;
 use tidings_control::{State, reading_socket_path};
 use tidings_experiment::agents::Cluster;
 
-use super::company::tidings;
+use super::company::{tidings, until_health};
 use super::pages::page;
 
 /// What `tidings health` exits with, and says.
 fn health(cluster: &Cluster, name: &str) -> (Option<i32>, String) {
     tidings(cluster, name, &["health"])
-}
-
-/// Waits until the agent is ill for that reason. On a loaded machine its rounds may be late, and
-/// then it says that instead.
-fn until_ill(cluster: &Cluster, name: &str, why: &str) {
-    cluster.until(&format!("{name} is ill: {why}"), |cluster| {
-        let (code, said) = health(cluster, name);
-        (code == Some(1) && said.contains(why)).then_some(())
-    });
 }
 
 /// More than have a place: a Slurm that asks for health would drain the node if it waited for them.
@@ -62,7 +53,7 @@ fn strangers_who_do_nothing_keep_nobody_from_asking() {
 fn a_seed_at_which_nobody_is_makes_a_node_ill() {
     let mut cluster = Cluster::new();
     cluster.start("n1", &["--seed", "127.0.0.1:1"]);
-    until_ill(&cluster, "n1", "alone: ");
+    until_health(&cluster, "n1", 1, |said| said.contains("alone: "));
 }
 
 #[test]
@@ -101,5 +92,5 @@ fn a_node_that_cannot_exceed_what_others_hold_is_ill_and_says_why() {
         (node.state == State::Dead).then_some(())
     });
     cluster.join("n2", "n1", &[]);
-    until_ill(&cluster, "n2", "which it cannot exceed");
+    until_health(&cluster, "n2", 1, |said| said.contains("which it cannot exceed"));
 }
