@@ -1,5 +1,5 @@
-//! The target `aggregate`: the input is read as an aggregate, and as the contributions of nodes to
-//! one.
+//! The target `aggregate`: the input is read as an aggregate, as a change by one, and as the
+//! contributions of nodes to one.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use tidings_gossip::aggregate::{Aggregate, Contribution, MAX_BYTES, MAX_NODES, R
 const NODE_BYTES: usize = 3 + 44;
 const STALE_AFTER: Duration = Duration::from_secs(60);
 
-/// Any bytes are rejected, or encode the aggregate that they decode to, whose numbers do
-/// not contradict each other. The aggregate of any nodes is that of any two parts of them, merged;
-/// it is sent within the bound, and arrives unchanged.
+/// Any bytes are rejected, or encode the aggregate that they decode to, whose numbers do not
+/// contradict each other; so as a change. The aggregate of any nodes is that of any two parts of
+/// them, merged; it is sent within the bound, and arrives unchanged.
 pub fn aggregate(bytes: &[u8]) {
     if let Ok(aggregate) = Aggregate::decode(bytes) {
         assert_eq!(encoded(&aggregate), bytes, "another form of the same aggregate");
@@ -24,6 +24,7 @@ pub fn aggregate(bytes: &[u8]) {
             encoded(&twice);
         }
     }
+    change(bytes);
     let (Some(cut), nodes) = (bytes.first(), bytes.get(1..).unwrap_or_default()) else { return };
     let nodes: Vec<_> = nodes.chunks(NODE_BYTES).map(contribution).collect();
     let (some, others) = nodes.split_at(usize::from(*cut).min(nodes.len()));
@@ -33,6 +34,20 @@ pub fn aggregate(bytes: &[u8]) {
     assert_eq!(merged, all, "merging is not the union");
     check(&all);
     assert_eq!(Aggregate::decode(&encoded(&all)), Ok(all), "a round trip changed it");
+}
+
+/// As a change by some aggregate any bytes are rejected, or give an aggregate that travels, and
+/// that as a change gives the same.
+fn change(bytes: &[u8]) {
+    let (base, change) = bytes.split_at(bytes.len() / 2);
+    let base: Vec<_> = base.chunks(NODE_BYTES).map(contribution).collect();
+    let base = Aggregate::of(base, STALE_AFTER);
+    let Some(read) = Aggregate::decode_change(&base, change) else { return };
+    check(&read);
+    assert_eq!(Aggregate::decode(&encoded(&read)).as_ref(), Ok(&read));
+    let mut room = [0; 2 * MAX_BYTES];
+    let written = read.encode_change(&base, &mut room).expect("there is room");
+    assert_eq!(Aggregate::decode_change(&base, &room[..written]), Some(read));
 }
 
 fn contribution(bytes: &[u8]) -> Contribution<'_> {

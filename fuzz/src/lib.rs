@@ -7,11 +7,13 @@
 mod aggregates;
 mod datagrams;
 mod deltas;
+mod input;
 mod operations;
 mod requests;
 mod seals;
 mod stored;
 mod text;
+mod told_records;
 
 pub use aggregates::aggregate;
 pub use deltas::delta;

@@ -19,6 +19,8 @@ use tidings_gossip::{
 use super::datagrams::{
     CLUSTER, Claim, Entry, answer, changes, id_of, keys, probe, pull, sealed, window,
 };
+use super::input::Input;
+use super::told_records::{inventory, records};
 
 const PAYLOAD_BYTES: u16 = 8;
 const DATAGRAM_BYTES: u16 = 600;
@@ -70,26 +72,6 @@ pub fn counters_after(bytes: &[u8]) -> Counters {
         world.check();
     }
     *world.node.counters()
-}
-
-/// The bytes not read yet; after the end come zeros.
-struct Input<'a>(&'a [u8]);
-
-impl<'a> Input<'a> {
-    fn byte(&mut self) -> u8 {
-        self.bytes(1).first().copied().unwrap_or(0)
-    }
-
-    fn word(&mut self) -> u16 {
-        u16::from(self.byte()) | (u16::from(self.byte()) << 8)
-    }
-
-    /// The next bytes, fewer at the end.
-    fn bytes(&mut self, count: usize) -> &'a [u8] {
-        let (head, rest) = self.0.split_at(count.min(self.0.len()));
-        self.0 = rest;
-        head
-    }
 }
 
 /// The node under test, an honest peer, and what has been seen of them.
@@ -223,7 +205,13 @@ impl World {
         let entries: Vec<Entry> = (0..input.byte() % 8).map(|_| entry(input)).collect();
         let block = self.block(claim.counter);
         let body = match self.version {
-            3 => changes(input.byte(), &entries, PAYLOAD_BYTES),
+            3 => {
+                let mut body = changes(input.byte(), &entries, PAYLOAD_BYTES);
+                if self.colonies {
+                    records(input, &mut body);
+                }
+                body
+            }
             _ => window(&entries, PAYLOAD_BYTES),
         };
         self.receive(sealed(claim, &block, &body));
@@ -243,6 +231,9 @@ impl World {
             body.extend(input.bytes(marks));
         }
         body.extend(pull([first << 24, last], PAYLOAD_BYTES));
+        if self.colonies && self.version == 3 {
+            inventory(input, &mut body);
+        }
         self.receive(sealed(claim, &block, &body));
     }
 
@@ -417,7 +408,7 @@ fn node_of(index: usize, mode: u8, now: Instant) -> Node {
         config.wire_version = 3;
     }
     // By a step an entry takes fewer bits than a whole one only if that is long.
-    let has_steps = config.wire_version == 3 && is_later;
+    let has_steps = config.wire_version == 3 && is_later && mode & COLONIES == 0;
     config.payload_bytes = if has_steps { 2 * PAYLOAD_BYTES } else { PAYLOAD_BYTES };
     if mode & SIGNED == SIGNED {
         config.payload_bytes += SIGNED_BYTES;

@@ -25,6 +25,7 @@ AGGREGATES = (
     "units_apart",
     "aggregates",
     "bytes_whole",
+    "bytes_told",
     "bytes_changed",
     "ages_bytes",
     "sums_bytes",
@@ -129,12 +130,12 @@ def aggregates(table: Table) -> dict[str, str]:
     """Return bytes of aggregates, whole and as changes, by colony and units apart."""
     rows = []
     for row in table:
-        whole, changed = row.number("bytes_whole"), row.number("bytes_changed")
+        whole, told, least = (row.number(f"bytes_{name}") for name in ("whole", "told", "changed"))
         parts = ("ages_bytes", "sums_bytes", "ends_bytes", "bins_bytes")
-        cells = [rounded(whole, 0), rounded(changed, 0), rounded(changed / whole, 2)]
+        cells = [rounded(whole, 0), rounded(told, 0), rounded(told / whole, 2), rounded(least, 0)]
         cells += [rounded(row.number(part), 1) for part in parts]
         rows.append([f"{int(row.text('nodes')):,}", row.text("units_apart"), *cells])
-    heads = ["nodes", "units apart", "bytes, whole", "as a change", "ratio"]
+    heads = ["nodes", "units apart", "bytes, whole", "as a change", "ratio", "at least"]
     return {"aggregates": markdown([*heads, "ages", "sums", "ends", "bins"], rows)}
 
 

@@ -64,12 +64,24 @@ counters! {
     entries_disagreed,
     /// Records of colonies sent to members of the own one.
     records_sent,
+    /// Records sent as changes by a base of their colony.
+    records_changed_sent,
+    /// Bases sent with a record, or as one.
+    record_bases_sent,
     /// Records of colonies that arrived.
     records_received,
+    /// Records in answers to pulls that arrived.
+    answer_records_received,
+    /// Bytes of these records.
+    answer_record_bytes_received,
     /// Records taken: their aggregates were later than the held ones.
     records_news,
     /// Records refused: no aggregate, the own colony, or max_colonies are known already.
     records_refused,
+    /// Bases of colonies taken: later than the held ones.
+    record_bases_taken,
+    /// Records passed over: told as changes by bases of which this node holds others.
+    records_disagreed,
     /// Datagrams that arrived, dropped ones among them.
     datagrams_received,
     /// Bytes of these datagrams.

@@ -8,6 +8,7 @@
 use core::mem::size_of;
 
 use crate::calendar;
+use crate::colony::bases::BASE_MEMORY_BYTES;
 use crate::colony::table::RECORD_MEMORY_BYTES;
 use crate::colony::visit::SEEN_BYTES;
 use crate::config::{Capacity, Config};
@@ -50,7 +51,8 @@ impl Config {
         let members = id_table::bytes(nodes) + nodes * a_member;
         let colonies = self.colony.map_or(0, |colony| {
             let seen = 2 * SEEN_BYTES + NAME_BYTES + payload_bytes.next_multiple_of(16) + 16;
-            colony.max_colonies as usize * RECORD_MEMORY_BYTES + nodes * seen
+            let base = if self.sends_changes() { BASE_MEMORY_BYTES } else { 0 };
+            colony.max_colonies as usize * (RECORD_MEMORY_BYTES + base) + nodes * seen
         });
         let window = (entries + 2 * MAX_URGENT) * size_of::<u32>();
         (vector + members + colonies + window + QUEUES_BYTES) as u64

@@ -238,10 +238,16 @@ fn a_window_of_many_datagrams_takes_no_memory() {
     check(&config, false);
 }
 
-/// Calls, replies, records pushed and pulled: all of it is in each of these rounds.
+/// Calls, replies, records pushed and pulled: all of it is in each of these rounds. In version 3
+/// records are told as changes, of aggregates in which ages are others each time.
 #[test]
 fn a_colony_takes_no_memory() {
+    [1, 3].into_iter().for_each(check_colonies);
+}
+
+fn check_colonies(version: u8) {
     let mut config = config(16);
+    config.wire_version = version;
     config.strategy = Strategy::Grid;
     config.window = Window::Entries(40);
     config.payload_bytes = 64;
@@ -257,6 +263,7 @@ fn a_colony_takes_no_memory() {
     // Five colonies call four each.
     assert!(table.sent(|node| node.counters().calls_answered) >= replies + 200 * 20);
     assert!(table.sent(|node| node.counters().records_news) > records + 200 * 20);
+    assert_eq!(table.sent(|node| node.counters().records_changed_sent) > 10_000, version == 3);
 }
 
 /// Bodies whose counts promise more than they hold, sealed with the cluster's key: no length field

@@ -1,11 +1,11 @@
-//! What an aggregate of a colony would cost as a change by an earlier one, at least.
+//! What an aggregate of a colony costs as a change by an earlier one, and would at least.
 //!
 //! Nodes replay the recordings of studies/readings, settled within the documented tolerances. Their
 //! aggregate is made each unit, from entries as old as they are in colonies of that size, and is
-//! held against the one of some units ago. A change would say each field by how much it differs, in
-//! the code of numbers that entries have, of the order that is best for that field, which is not
-//! counted: a lower bound of changes in this code. Bins are told as they are where their bounds
-//! have moved.
+//! held against the one of some units ago: as the change that nodes send, and as one that says each
+//! field by how much it differs, in the code of numbers that entries have, of the order that is
+//! best for that field, which is not counted: a lower bound of changes in this code. Bins are told
+//! as they are there where their bounds have moved.
 
 #[path = "../changes/payloads.rs"]
 #[expect(dead_code, reason = "payloads of 1 KiB and of noise are for programs beside this one")]
@@ -33,8 +33,8 @@ const COLONIES: [(usize, f64); 3] = [(212, 1.14), (571, 3.41), (1_811, 11.33)];
 /// Units from one aggregate to the other; a sweep over all rows takes 22 among 10^6 nodes.
 const APART: [usize; 5] = [1, 2, 4, 8, 22];
 
-const HEADING: &str = "nodes,units_apart,aggregates,bytes_whole,bytes_changed,ages_bytes,\
-    sums_bytes,ends_bytes,bins_bytes\n";
+const HEADING: &str = "nodes,units_apart,aggregates,bytes_whole,bytes_told,bytes_changed,\
+    ages_bytes,sums_bytes,ends_bytes,bins_bytes\n";
 
 fn main() -> ExitCode {
     table::make("aggregates", "studies/readings/run aggregates", Some(SEED), |is_measured| {
@@ -91,6 +91,8 @@ fn aggregate(
 struct Bits {
     aggregates: usize,
     whole_bytes: usize,
+    /// As nodes send them.
+    told_bytes: usize,
     /// Which fields are the same, which all changes say.
     flags: u32,
     ages: u32,
@@ -103,6 +105,8 @@ impl Bits {
     fn add(&mut self, base: &Aggregate, now: &Aggregate) -> Result<(), String> {
         let mut room = [0; MAX_BYTES];
         self.whole_bytes += now.encode(&mut room).map_err(|error| error.to_string())?;
+        let told = now.encode_change(base, &mut room);
+        self.told_bytes += told.ok_or("a change longer than the largest aggregate")?;
         self.aggregates += 1;
         self.flags += 1; // whether the counts of nodes are the same
         let steps = |of: &Aggregate| {
@@ -134,9 +138,10 @@ impl Bits {
         let all = self.flags + self.ages + self.sums + self.ends + self.bins;
         let _ = writeln!(
             table,
-            "{nodes},{apart},{},{:.1},{:.1},{:.1},{:.1},{:.1},{:.1}",
+            "{nodes},{apart},{},{:.1},{:.1},{:.1},{:.1},{:.1},{:.1},{:.1}",
             self.aggregates,
             self.whole_bytes as f64 / self.aggregates as f64,
+            self.told_bytes as f64 / self.aggregates as f64,
             mean(all),
             mean(self.ages),
             mean(self.sums),

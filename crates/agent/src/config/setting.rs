@@ -136,7 +136,8 @@ pub(crate) static SETTINGS: [Setting; 45] = [
         form: Form::Count,
         default: Some("1024"),
         allowed: "an integer from 1 to 65536",
-        about: "The most other colonies to know of; each needs 0.6 kB where colony is set",
+        about: "The most other colonies to know of; each needs 0.6 kB where colony is set, and \
+                0.5 kB more with wire_version 3",
         reloads: false,
     },
     Setting {

@@ -76,6 +76,12 @@ pub(super) struct Options {
     /// Largest IP packet that passes, in bytes [default: 1428]
     #[arg(long, value_name = "BYTES")]
     mtu: Option<u16>,
+    /// Versions of the datagrams' format that nodes write, in turn; full mode alone [default: 1]
+    #[arg(long, value_name = "N,N", value_delimiter = ',')]
+    wire_versions: Option<Vec<u8>>,
+    /// Per cent of the nodes that say other readings in a unit; full mode alone [default: 0]
+    #[arg(long, value_name = "PERCENT")]
+    news: Option<f64>,
     /// The memory limit of a run, in MiB [default: 8192]
     #[arg(long, value_name = "MIB")]
     memory_limit: Option<u64>,
@@ -135,6 +141,10 @@ impl Options {
         set(&mut scenario.interval, self.interval);
         set(&mut scenario.payload_bytes, self.payload_bytes);
         set(&mut scenario.mtu_bytes, self.mtu);
+        if let Some(versions) = &self.wire_versions {
+            scenario.wire_versions.clone_from(versions);
+        }
+        set(&mut scenario.news_percent, self.news);
         set(&mut scenario.memory_limit_mib, self.memory_limit);
         set(&mut scenario.seed, self.seed);
         scenario.threads = processors() as u32;

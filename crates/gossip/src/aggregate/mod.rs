@@ -60,6 +60,7 @@
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 
+mod change;
 mod nodes;
 mod reading;
 mod sketch;

@@ -158,6 +158,22 @@ impl Sketch {
         (self.min, self.max) = (min, max);
     }
 
+    /// What lies in the bins of `other` if the readings are these, bin `b` in place `b mod 32`;
+    /// `None` if these bins are coarser.
+    pub(super) fn bins_as_in(&self, other: &Self) -> Option<[u32; BINS]> {
+        if self.count == 0 || self.shift > other.shift {
+            return None;
+        }
+        let (mut all, mut bins) = ([0; BINS], [0; BINS]);
+        self.pour_into(&mut all, other.shift);
+        let low = u32::from(self.min) >> other.shift;
+        let high = u32::from(self.max) >> other.shift;
+        for bin in other.used().filter(|bin| (low..=high).contains(bin)) {
+            bins[place(bin)] = all[place(bin)];
+        }
+        Some(bins)
+    }
+
     /// Adds the bins to those of a shift at least as large.
     fn pour_into(&self, bins: &mut [u32; BINS], shift: u32) {
         for bin in self.used() {

@@ -106,6 +106,41 @@ proptest! {
         }
     }
 
+    /// A change gives exactly what it was made of, whatever its base; alike, in few bytes.
+    #[test]
+    fn a_change_by_any_base_gives_the_aggregate_again(
+        (base, is, common) in (nodes(), nodes(), nodes()),
+    ) {
+        let base = aggregate(&[base, common.clone()].concat());
+        let is = aggregate(&[is, common].concat());
+        let mut bytes = [0; 2 * MAX_BYTES];
+        let written = is.encode_change(&base, &mut bytes).expect("there is room");
+        prop_assert_eq!(Aggregate::decode_change(&base, &bytes[..written]), Some(is.clone()));
+        prop_assert_eq!(is.encode_change(&base, &mut bytes[..written - 1]), None);
+        let same = base.encode_change(&base, &mut bytes).expect("there is room");
+        prop_assert!(same <= 3, "{} bytes tell that nothing changed", same);
+        prop_assert_eq!(Aggregate::decode_change(&base, &bytes[..same]), Some(base));
+    }
+
+    /// Any bytes, and changes with a bit that is another, give an aggregate that travels, or none.
+    #[test]
+    fn any_bytes_give_an_aggregate_or_none(
+        (base, is) in (nodes(), nodes()),
+        any in prop::collection::vec(any::<u8>(), 0..200),
+        at in any::<prop::sample::Index>(),
+    ) {
+        let (base, is) = (aggregate(&base), aggregate(&is));
+        let mut bytes = [0; 2 * MAX_BYTES];
+        let written = is.encode_change(&base, &mut bytes).expect("there is room");
+        let bit = at.index(8 * written);
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        for bytes in [&any, &bytes[..written], &bytes[..written - 1]] {
+            if let Some(read) = Aggregate::decode_change(&base, bytes) {
+                prop_assert_eq!(Aggregate::decode(&encoded(&read)), Ok(read));
+            }
+        }
+    }
+
     /// The order of the nodes does not matter.
     #[test]
     fn order_does_not_matter(nodes in nodes(), by in any::<prop::sample::Index>()) {
@@ -269,9 +304,13 @@ fn a_share_out_of_range_is_absent() {
     assert_eq!(counts(&bytes), [0, 0]);
 }
 
-/// Written out by hand from section 7 of docs/protocol.md.
-#[test]
-fn golden_bytes() {
+/// An age of so many steps.
+fn age(steps: u64) -> Duration {
+    Duration::from_micros(16 * steps)
+}
+
+/// Nodes of which one is busy by a share of the input's choice.
+fn golden_nodes(share: f64) -> [Node; 7] {
     let busy = |percent| {
         payload(&NodeState {
             cpu_busy_percent: Some(percent),
@@ -279,16 +318,21 @@ fn golden_bytes() {
             ..Default::default()
         })
     };
-    let age = |steps: u64| Duration::from_micros(16 * steps);
-    let nodes = [
+    [
         Node::Alive(age(300), busy(0.0)),
         Node::Alive(age(7), busy(0.04)),
-        Node::Alive(age(7), busy(0.04)),
+        Node::Alive(age(7), busy(share)),
         Node::Alive(age(7), busy(0.32)),
         Node::Alive(age(7), vec![]),
         Node::Left,
         Node::Alive(STALE_AFTER, vec![]),
-    ];
+    ]
+}
+
+/// Written out by hand from section 7 of docs/protocol.md.
+#[test]
+fn golden_bytes() {
+    let nodes = golden_nodes(0.04);
     let golden: &[&[u8]] = &[
         &[1],                         // schema
         &[5, 1, 1, 0],                // fresh, stale, left, unheard
@@ -416,4 +460,30 @@ fn readings_uniform_over_all_codes_take_at_most_320_bytes() {
     }
     let bytes = encoded(&colony).len();
     assert!(bytes <= 320, "{bytes} bytes");
+}
+
+/// Written out by hand from section 11 of docs/protocol.md: one node more has left, the ages are 2
+/// steps older in all, and a processor is busy by 6 hundredths instead of 4, a bin further.
+#[test]
+fn golden_bits_of_a_change() {
+    let mut later = golden_nodes(0.06).to_vec();
+    later.push(Node::Left);
+    if let Node::Alive(older, _) = &mut later[1] {
+        *older = age(9);
+    }
+    let bits = [
+        "1 00 00 010 00 00", // numbers differ: the third by a length of 1, so by 1, upwards
+        "0000 0010 0 0",     // the largest age is the same, the sum of a length of 2, by 0b10
+        "0 0",               // cores, load1
+        "1 0 0 0 0010 0 0",  // cpu_busy: count and ends are the same, the sum is 2 more
+        "1 000 0 0 100 101", // bins by the base's, of order 0: one less in the third, one more
+        "0000 0000 0000 0 0 0 0", // 12 bins; mem_available, temperature, power, io_pressure
+    ];
+    let bits: Vec<u8> = bits.concat().bytes().filter(|bit| *bit != b' ').collect();
+    let byte = |bits: &[u8]| bits.iter().rev().fold(0, |byte, bit| byte << 1 | (bit - b'0'));
+    let told: Vec<u8> = bits.chunks(8).map(byte).collect();
+    let (base, later) = (aggregate(&golden_nodes(0.04)), aggregate(&later));
+    let mut change = [0; MAX_BYTES];
+    let written = later.encode_change(&base, &mut change).expect("there is room");
+    assert_eq!(change[..written], told);
 }

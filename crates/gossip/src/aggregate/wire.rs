@@ -35,7 +35,7 @@ const fn varint_bytes(bits: u32) -> usize {
 
 /// Bits of a count of nodes, and of the sum of as many quantity codes (42 bits each).
 const COUNT_BITS: u32 = MAX_NODES.ilog2() + 1;
-const SUM_BITS: u32 = MAX_NODES.ilog2() + 42;
+pub(super) const SUM_BITS: u32 = MAX_NODES.ilog2() + 42;
 
 /// The most bits of a sketch's bins. Each but the last has a remainder and the end of a unary part;
 /// the unary parts have one bit for each multiple of the remainder's range that the count holds.

@@ -21,7 +21,8 @@ impl fmt::Display for ColonyId {
 pub struct ColonyConfig {
     /// The colony's number, not 0; members share it, other colonies have others.
     pub id: ColonyId,
-    /// The most other colonies: 1 to 65,536, each 0.6 kB, taken at the start.
+    /// The most other colonies: 1 to 65,536, each 0.6 kB, taken at the start; 1.1 kB where changes
+    /// are sent.
     pub max_colonies: u32,
 }
 

@@ -10,6 +10,9 @@
 //! represents which colony is a function of the members, the colonies known and who is fresh
 //! ([`representation`]). If a representative dies, the next one finds itself in its place.
 //!
+//! In version 3 of the wire records travel as changes by a *base* of each colony, which a
+//! representative names (`bases.rs`). Why this form: docs/decisions/0092-aggregates-as-changes.md.
+//!
 //! What an aggregate does not tell, a *visit* does: the vector of a foreign colony, asked for slice
 //! by slice, kept apart from the own one and dropped soon after (`visit.rs`).
 //!
@@ -19,8 +22,10 @@
 //! management information in exascale clusters", CC:PE 27, 2015. Why this form:
 //! docs/decisions/0008-colonies.md.
 
+pub(crate) mod bases;
 pub mod caller;
 pub mod id;
+pub(crate) mod name;
 pub mod representation;
 pub mod table;
 pub mod visit;
@@ -67,10 +72,12 @@ pub(crate) struct Colony {
 }
 
 impl Colony {
-    pub(crate) fn of(config: ColonyConfig) -> Self {
+    /// Of these colonies; with bases where changes by them are sent.
+    pub(crate) fn of(config: ColonyConfig, with_bases: bool) -> Self {
+        let table = ColonyTable::new(config.id, config.max_colonies as usize);
         Self {
             id: config.id,
-            table: ColonyTable::new(config.id, config.max_colonies as usize),
+            table: if with_bases { table.with_bases() } else { table },
             caller: Caller::default(),
             visit: None,
             replies: VecDeque::with_capacity(MAX_PENDING),

@@ -8,6 +8,7 @@ use core::time::Duration;
 
 use tidings_primitives::time::Instant;
 
+use super::bases::{Base, ColonyBases};
 use super::id::{ColonyId, ColonyIds};
 use crate::address::Address;
 use crate::aggregate::{Aggregate, MAX_BYTES};
@@ -82,13 +83,20 @@ pub(crate) enum Taken {
 pub(crate) struct ColonyTable {
     own: ColonyId,
     records: Vec<Record>,
+    /// What changes of the records are told by, where they are.
+    bases: ColonyBases,
     capacity: usize,
 }
 
 impl ColonyTable {
     /// No colonies yet, and room for `capacity`.
     pub(crate) fn new(own: ColonyId, capacity: usize) -> Self {
-        Self { own, records: Vec::with_capacity(capacity), capacity }
+        Self { own, records: Vec::with_capacity(capacity), bases: ColonyBases::NONE, capacity }
+    }
+
+    /// The same, with room for a base of each.
+    pub(crate) fn with_bases(self) -> Self {
+        Self { bases: ColonyBases::with_capacity(self.capacity), ..self }
     }
 
     /// Colonies known.
@@ -128,6 +136,45 @@ impl ColonyTable {
         true
     }
 
+    /// Each record of a range of colonies, and the base of its colony, if one is held.
+    pub(crate) fn with_bases_of(
+        &self,
+        ids: ColonyIds,
+    ) -> impl ExactSizeIterator<Item = (&Record, Option<&Base>)> + Clone {
+        let start = self.records.partition_point(|record| record.id < ids.first);
+        let records = self.range(ids).iter().enumerate();
+        records.map(move |(at, record)| (record, self.bases.get(start + at)))
+    }
+
+    /// The base of a colony.
+    pub(crate) fn base(&self, id: ColonyId) -> Option<&Base> {
+        self.bases.get(self.at(id).ok()?)
+    }
+
+    /// Keeps an aggregate that was read as the base of a colony, unless the held one was born
+    /// later; returns whether it was kept.
+    pub(crate) fn keep_base(&mut self, id: ColonyId, aggregate: &[u8], birth: Instant) -> bool {
+        let at = self.at(id).ok();
+        at.is_some_and(|at| self.bases.keep(at, (id, aggregate), birth))
+    }
+
+    /// Takes the record that a call brought, and makes it a base if it is time. A record is sent to
+    /// another member once in `pace` units.
+    pub(crate) fn take_reply(&mut self, news: &WireRecord<'_>, birth: Instant, pace: u32) -> Taken {
+        let (mut before, mut before_bytes) = ([0; MAX_BYTES], 0);
+        if let Some(held) = self.get(news.colony).map(Record::aggregate) {
+            before[..held.len()].copy_from_slice(held);
+            before_bytes = held.len();
+        }
+        let taken = self.take(news, birth);
+        let at = self.at(news.colony).ok().filter(|_| taken == Taken::News);
+        let before = &before[..before_bytes];
+        if at.is_some_and(|at| self.bases.is_due(at, pace, news.aggregate, before)) {
+            self.keep_base(news.colony, news.aggregate, birth);
+        }
+        taken
+    }
+
     /// Takes a record whose aggregate was born at `birth`, if that is later than the one held.
     pub(crate) fn take(&mut self, news: &WireRecord<'_>, birth: Instant) -> Taken {
         if news.aggregate.is_empty() || Aggregate::decode(news.aggregate).is_err() {
@@ -150,6 +197,7 @@ impl ColonyTable {
             Err(_) if id == self.own || self.records.len() >= self.capacity => return None,
             Err(at) => {
                 self.records.insert(at, Record::new(id));
+                self.bases.make_room(at);
                 at
             }
         };

@@ -10,29 +10,29 @@
 //! panic, and never more of them than there are.
 
 /// The largest order that a heading can state.
-pub(super) const MAX_ORDER: u32 = 15;
+pub(crate) const MAX_ORDER: u32 = 15;
 
 /// Bits of the codes that are read at one look. The numbers of those are below 2^32.
 const MAX_SHORT_BITS: u32 = 32;
 
 /// The most bits that are written or looked at in one: seven more may be held.
-pub(super) const MAX_BITS: u32 = 56;
+pub(crate) const MAX_BITS: u32 = 56;
 
 /// Bits that are said together, at most 64 and the lowest first; those above them are 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Code {
-    pub(super) bits: u64,
-    pub(super) count: u32,
+pub(crate) struct Code {
+    pub(crate) bits: u64,
+    pub(crate) count: u32,
 }
 
 impl Code {
     /// The low `count` bits; those above them are 0.
-    pub(super) const fn new(bits: u32, count: u32) -> Self {
+    pub(crate) const fn new(bits: u32, count: u32) -> Self {
         Self { bits: bits as u64, count }
     }
 
     /// A number below 2^16 in the code of an order: at most 33 bits.
-    pub(super) const fn number(number: u16, order: u32) -> Self {
+    pub(crate) const fn number(number: u16, order: u32) -> Self {
         let above = (number as u64 >> order) + 1;
         let length = above.ilog2();
         let low = number as u64 & ones(order);
@@ -41,25 +41,25 @@ impl Code {
     }
 
     /// These bits, fewer than 64, and then those; they are at most 64 together.
-    pub(super) const fn then(self, next: Self) -> Self {
+    pub(crate) const fn then(self, next: Self) -> Self {
         Self { bits: self.bits | next.bits << self.count, count: self.count + next.count }
     }
 }
 
 /// The lowest `count` bits, all set; fewer than 64.
-pub(super) const fn ones(count: u32) -> u64 {
+pub(crate) const fn ones(count: u32) -> u64 {
     (1 << count) - 1
 }
 
 /// The order that suits numbers with this sum.
-pub(super) fn order_for(sum: u64, count: u64) -> u32 {
+pub(crate) fn order_for(sum: u64, count: u64) -> u32 {
     let mean = sum / count.max(1);
     mean.checked_ilog2().unwrap_or(0).min(MAX_ORDER)
 }
 
 /// How far a [`BitWriter`] has come: it can go back to where it was.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Place {
+pub(crate) struct Place {
     bytes: usize,
     /// Bits behind those bytes, fewer than eight between two calls.
     held: u64,
@@ -68,40 +68,40 @@ pub(super) struct Place {
 
 impl Place {
     /// Bits up to here.
-    pub(super) fn bits(self) -> usize {
+    pub(crate) fn bits(self) -> usize {
         8 * self.bytes + self.held_bits as usize
     }
 
     /// Bytes up to here, with the one that was begun.
-    pub(super) fn bytes(self) -> usize {
+    pub(crate) fn bytes(self) -> usize {
         self.bits().div_ceil(8)
     }
 }
 
 /// Writes bits into a buffer. Those behind its end are counted only, so the caller sees afterwards
 /// whether there was room, and goes back if not. What lies behind its place it may overwrite.
-pub(super) struct BitWriter<'a> {
+pub(crate) struct BitWriter<'a> {
     buffer: &'a mut [u8],
     place: Place,
 }
 
 impl<'a> BitWriter<'a> {
-    pub(super) fn new(buffer: &'a mut [u8]) -> Self {
+    pub(crate) fn new(buffer: &'a mut [u8]) -> Self {
         Self { buffer, place: Place::default() }
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Place {
         self.place
     }
 
     /// Forgets what was written behind a place where it was before.
-    pub(super) fn go_back(&mut self, place: Place) {
+    pub(crate) fn go_back(&mut self, place: Place) {
         self.place = place;
     }
 
     /// The bits of a code.
     #[inline]
-    pub(super) fn put(&mut self, code: Code) {
+    pub(crate) fn put(&mut self, code: Code) {
         if code.count > MAX_BITS {
             return self.put_in_halves(code);
         }
@@ -122,7 +122,7 @@ impl<'a> BitWriter<'a> {
 
     /// A number in the code of an order.
     #[inline]
-    pub(super) fn put_number(&mut self, number: u32, order: u32) {
+    pub(crate) fn put_number(&mut self, number: u32, order: u32) {
         match u16::try_from(number) {
             Ok(number) => self.put(Code::number(number, order)),
             Err(_) => self.put_large(number, order),
@@ -152,7 +152,7 @@ impl<'a> BitWriter<'a> {
     }
 
     /// Fills the last byte with zeros; returns the bytes written.
-    pub(super) fn finish(mut self) -> usize {
+    pub(crate) fn finish(mut self) -> usize {
         self.store();
         self.place.bytes()
     }
@@ -160,31 +160,31 @@ impl<'a> BitWriter<'a> {
 
 /// Reads bits front to back; every read is checked against what is left.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct BitReader<'a> {
+pub(crate) struct BitReader<'a> {
     bytes: &'a [u8],
     /// Bits that were read.
     at: usize,
 }
 
 impl<'a> BitReader<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
     /// Bits that were read.
-    pub(super) fn at(self) -> usize {
+    pub(crate) fn at(self) -> usize {
         self.at
     }
 
     /// The same bits, of which so many were read.
-    pub(super) fn moved_to(self, at: usize) -> Self {
+    pub(crate) fn moved_to(self, at: usize) -> Self {
         Self { at, ..self }
     }
 
     /// The next bits, [`MAX_BITS`] or more, with zeros behind the last ones: whoever uses some of
     /// them [skips](BitReader::skip) these, and hears whether there were so many.
     #[inline]
-    pub(super) fn look(&self) -> u64 {
+    pub(crate) fn look(&self) -> u64 {
         let left = self.bytes.get(self.at / 8..).unwrap_or_default();
         let next = match left.first_chunk() {
             Some(next) => u64::from_le_bytes(*next),
@@ -195,14 +195,14 @@ impl<'a> BitReader<'a> {
 
     /// Goes past bits; `None` if there are not so many.
     #[inline]
-    pub(super) fn skip(&mut self, count: u32) -> Option<()> {
+    pub(crate) fn skip(&mut self, count: u32) -> Option<()> {
         self.at += count as usize;
         (self.at <= 8 * self.bytes.len()).then_some(())
     }
 
     /// The next `count` bits, at most 32.
     #[inline]
-    pub(super) fn take(&mut self, count: u32) -> Option<u32> {
+    pub(crate) fn take(&mut self, count: u32) -> Option<u32> {
         let bits = self.look() & ones(count);
         self.skip(count)?;
         Some(bits as u32)
@@ -210,7 +210,7 @@ impl<'a> BitReader<'a> {
 
     /// The next number, in the code of an order.
     #[inline]
-    pub(super) fn number(&mut self, order: u32) -> Option<u32> {
+    pub(crate) fn number(&mut self, order: u32) -> Option<u32> {
         let bits = self.look();
         let length = bits.trailing_ones();
         let count = 2 * length + 1 + order;
@@ -235,7 +235,7 @@ impl<'a> BitReader<'a> {
     }
 
     /// The bytes behind the one that was begun; `None` if ones are left in that.
-    pub(super) fn rest(self) -> Option<&'a [u8]> {
+    pub(crate) fn rest(self) -> Option<&'a [u8]> {
         let behind = self.at.div_ceil(8);
         let begun = self.look() & ones((8 * behind - self.at) as u32);
         (begun == 0).then(|| &self.bytes[behind..])
@@ -244,7 +244,7 @@ impl<'a> BitReader<'a> {
 
 /// The number whose code, of at most [`MAX_SHORT_BITS`], has `length` ones in front of these bits.
 #[inline]
-pub(super) const fn short_number(bits: u64, length: u32, order: u32) -> u32 {
+pub(crate) const fn short_number(bits: u64, length: u32, order: u32) -> u32 {
     let above = ones(length) + (bits >> (length + 1) & ones(length));
     (above << order | bits >> (2 * length + 1) & ones(order)) as u32
 }

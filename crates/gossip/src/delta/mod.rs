@@ -65,7 +65,7 @@
 //! is not used at all. Nothing allocates.
 
 mod bases;
-mod bits;
+pub(crate) mod bits;
 mod change;
 mod differences;
 mod form;

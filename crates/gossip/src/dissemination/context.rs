@@ -122,8 +122,8 @@ pub(crate) enum What {
     Newest(usize),
     /// The entries of a range of ids that were born after an instant.
     Row(Ids, Instant),
-    /// The same for one that has said which bases it holds of them.
-    Changes(Ids, Instant, Inventory),
+    /// The same for one that has said which bases it holds of them, and of the colonies.
+    Changes(Ids, Instant, [Inventory; 2]),
     /// A request for a range of ids: entries younger than an age in microseconds, or all.
     Pull(Ids, Option<u64>),
     /// The record of a colony.

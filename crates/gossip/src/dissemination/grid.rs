@@ -18,7 +18,6 @@ use super::windows::Uniform;
 use crate::colony::representation::Representation;
 use crate::entry::NodeId;
 use crate::urgent;
-use crate::wire::pull::COLONIES_BYTES;
 use crate::wire::window::Marks;
 
 /// One node's part in the grid.
@@ -64,7 +63,7 @@ impl Grid {
             Some((_, record_traffic)) => {
                 let records = record_traffic.colonies.div_ceil(layout.rows());
                 let answer = context.budget.packed(entries, records, record_traffic).1;
-                (pull + COLONIES_BYTES, answer)
+                (pull + context.budget.colonies_bytes(records), answer)
             }
             None => (pull, context.budget.answer(entries).0),
         };

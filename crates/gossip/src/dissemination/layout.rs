@@ -167,6 +167,12 @@ impl Budget {
         self.row_frame_bytes() + pull::BYTES - window::PREAMBLE_BYTES + said
     }
 
+    /// Bytes that a request for a row has besides where it asks for records of so many colonies.
+    pub fn colonies_bytes(&self, colonies: usize) -> usize {
+        let said = self.changes.map_or(0, |_| inventory::HEAD_BYTES + colonies);
+        pull::COLONIES_BYTES + said
+    }
+
     /// Bytes of a datagram of a row beside its entries.
     fn row_frame_bytes(&self) -> usize {
         self.changes.map_or(self.frame_bytes, |_| OVERHEAD_BYTES + BLOCK_BYTES)
@@ -334,7 +340,7 @@ fn records_bytes(length: f64, rows: usize, budget: &Budget, record_traffic: &Rec
     };
     let frames = whole(length, records) - whole(length, 0.0);
     let all = records * record_traffic.record_bytes as f64 + frames * budget.frame_bytes as f64;
-    all + pull::COLONIES_BYTES as f64
+    all + budget.colonies_bytes(records.ceil() as usize) as f64
 }
 
 #[cfg(test)]

@@ -94,7 +94,7 @@ impl Node {
     }
 
     /// Units from one push to a member of the own row to the next, and from one pull of a row.
-    fn paces(&self) -> (u32, u32) {
+    pub(super) fn paces(&self) -> (u32, u32) {
         let whole = |units: f64| units.round().max(1.0) as u32;
         let layout = self.strategy.layout();
         layout.map_or((1, 1), |layout| (whole(layout.push_units), whole(layout.pull_units)))
@@ -118,9 +118,11 @@ impl Node {
     }
 
     /// What a member is answered with that pulls in version 3.
-    pub(super) fn changes_for(&self, ids: Ids, since: Instant, inventory: Inventory) -> What {
-        let is_known = inventory.is_of(in_range(self.membership.order(), ids.first, ids.last));
-        What::Changes(ids, since, if is_known { inventory } else { Inventory::NONE })
+    pub(super) fn changes_for(&self, ids: Ids, since: Instant, said: [Inventory; 2]) -> What {
+        let [members, colonies] = said;
+        let is_known = members.is_of(in_range(self.membership.order(), ids.first, ids.last));
+        let members = if is_known { members } else { Inventory::NONE };
+        What::Changes(ids, since, [members, colonies])
     }
 
     /// Whether the order under way is written as changes.
@@ -131,6 +133,7 @@ impl Node {
                 let is_push = self.outbox.window().left() == [OWN];
                 is_push && self.sends_changes_to(order.member) && self.is_row_mate(order.member)
             }
+            What::Record(_) => self.sends_changes_to(order.member),
             _ => false,
         }
     }
@@ -160,7 +163,7 @@ impl Node {
             _ => &[],
         };
         let receiver = match &order.what {
-            What::Changes(_, _, inventory) => Receiver::Asked(members, inventory),
+            What::Changes(_, _, [inventory, _]) => Receiver::Asked(members, inventory),
             _ => Receiver::RowMate(self.paces().0),
         };
         let (vector, format) = (&self.vector, self.format());
@@ -171,7 +174,8 @@ impl Node {
         self.counters.entries_sent += written.entries as u64;
         self.counters.bases_sent += written.bases as u64;
         self.counters.steps_sent += written.steps as u64;
-        let bytes = self.add_records(now, &mut buffer[body_at..room - TAG_BYTES], written.bytes);
+        let body = &mut buffer[body_at..room - TAG_BYTES];
+        let bytes = self.add_records(now, Some(&order), body, written.bytes);
         if self.outbox.window().is_through() || bytes == 0 {
             self.outbox.window().end();
         }
@@ -189,7 +193,7 @@ impl Node {
         body: &[u8],
     ) -> Result<Marks, Dropped> {
         let (marks, mut entries, records) = delta::decode(body, self.reads)?;
-        self.must_be_records(records)?;
+        self.must_be_told_records(records)?;
         self.count_answer(marks, body, records);
         let mut room = [0; MAX_PAYLOAD_BYTES as usize];
         let payload_bytes = entries.payload_bytes();
@@ -206,7 +210,7 @@ impl Node {
                 Step::Disagreed(count) => self.counters.entries_disagreed += u64::from(count),
             }
         }
-        self.take_records(received.now, records);
+        self.take_told_records(received.now, marks, records);
         Ok(marks)
     }
 

@@ -181,18 +181,19 @@ impl Node {
     ) -> Result<(), Dropped> {
         let (now, from) = (received.now, received.from);
         let (token, record) = read_reply(body)?;
+        let (_, pace) = self.paces();
         let colony = self.colony.as_mut().ok_or(Dropped::Version)?;
         if !colony.caller.answered(token, record.colony) {
             return Err(Dropped::Colony);
         }
         self.counters.records_received += 1;
-        let outcome = colony.table.take(&record, now.before(record.age_micros));
+        let outcome = colony.table.take_reply(&record, now.before(record.age_micros), pace);
         if outcome != Taken::Refused {
             colony.table.introduce(record.colony, core::iter::once(from));
         }
         self.count_record(outcome);
         if outcome == Taken::News {
-            self.push_record(record.colony, HEAD_BYTES + record.aggregate.len());
+            self.push_record(now, record.colony);
         }
         Ok(())
     }

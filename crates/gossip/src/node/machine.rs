@@ -141,7 +141,7 @@ impl Node {
             room: Room::new(now),
             outbox: Outbox::new(capacity),
             forgetting: Forgetting::new(id, !with_cards),
-            colony: config.colony.map(Colony::of),
+            colony: config.colony.map(|colony| Colony::of(colony, changes)),
             age_keeper: config.age_target.map(AgeKeeper::of),
             notices: Notices::new(),
             counters: Counters::default(),

@@ -58,6 +58,7 @@ mod sealer;
 mod showing;
 mod signing;
 mod taking;
+mod told_records;
 mod transmit;
 mod trials;
 mod verifier;

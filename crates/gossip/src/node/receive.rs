@@ -155,7 +155,7 @@ impl Node {
             self.vector.look_ahead(at, &mut ahead);
             self.take(received.now, received.from, &entry);
         }
-        self.take_records(received.now, records);
+        self.take_records(received.now, marks, records);
         Ok(marks)
     }
 

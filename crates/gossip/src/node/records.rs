@@ -10,7 +10,7 @@ use crate::colony::id::ColonyId;
 use crate::colony::table::Taken;
 use crate::dissemination::context::{Order, What};
 use crate::wire::overhead_bytes;
-use crate::wire::record::{Records, write_record};
+use crate::wire::record::{HEAD_BYTES, Records, write_record};
 use crate::wire::window::Marks;
 
 impl Node {
@@ -23,32 +23,46 @@ impl Node {
     }
 
     /// Orders a record for the members of the own row.
-    pub(super) fn push_record(&mut self, colony: ColonyId, bytes: usize) {
+    pub(super) fn push_record(&mut self, now: Instant, colony: ColonyId) {
         let Some(layout) = self.strategy.layout() else { return };
         let order = self.membership.order();
         let row = layout.members_of(layout.row_of(order.partition_point(|&id| id < self.own.id())));
         // Members may have come or gone since the layout was made.
         let row = &order[row.start.min(order.len())..row.end.min(order.len())];
-        let mut pushes = 0;
+        let Some(record) = self.colony.as_ref().and_then(|own| own.table.get(colony)) else {
+            return;
+        };
+        let (whole, told) = (record.aggregate().len(), self.told_bytes(now, colony));
+        let contacts = REPLY_CONTACTS * (1 + self.own.address().as_bytes().len());
+        let beside = overhead_bytes(self.config.wire_version) + HEAD_BYTES + contacts;
+        let mut bytes = 0;
         for &id in row.iter().filter(|&&id| id != self.own.id()) {
             let record = self.membership.get(id).filter(|_| self.membership.is_target(id));
             let Some(record) = record else { continue };
             let order = Order::to(record, What::Record(colony), Marks::RECORDS);
             self.outbox.orders().push_back(order);
-            pushes += 1;
+            bytes += beside + if self.sends_changes_to(id) { told } else { whole };
         }
-        let contacts = REPLY_CONTACTS * (1 + self.own.address().as_bytes().len());
-        let frame_bytes = overhead_bytes(self.config.wire_version);
-        self.strategy.spend(pushes * (frame_bytes + bytes + contacts));
+        self.strategy.spend(bytes);
     }
 
     /// Takes the records behind the entries of a window, which were seen to be well formed.
-    pub(super) fn take_records(&mut self, now: Instant, bytes: &[u8]) {
+    pub(super) fn take_records(&mut self, now: Instant, marks: Marks, bytes: &[u8]) {
+        let received = self.counters.records_received;
         for record in Records::of(bytes).map_while(Result::ok) {
             let Some(colony) = self.colony.as_mut() else { break };
             let taken = colony.table.take(&record, now.before(record.age_micros));
-            self.counters.records_received += 1;
             self.count_record(taken);
+            self.counters.records_received += 1;
+        }
+        self.count_records(marks, bytes.len(), self.counters.records_received - received);
+    }
+
+    /// Counts the records of a datagram, if that is of an answer.
+    pub(super) fn count_records(&mut self, marks: Marks, bytes: usize, records: u64) {
+        if marks.has(Marks::ANSWER) {
+            self.counters.answer_records_received += records;
+            self.counters.answer_record_bytes_received += bytes as u64;
         }
     }
 

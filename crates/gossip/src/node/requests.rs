@@ -9,7 +9,7 @@ use crate::dissemination::context::{Ids, Order, What};
 use crate::entry::NodeId;
 use crate::wire::header::CHANGES_VERSION;
 use crate::wire::inventory::Inventory;
-use crate::wire::pull::Pull;
+use crate::wire::pull::{self, COLONIES_BYTES, Pull};
 use crate::wire::window::Marks;
 
 impl Node {
@@ -51,6 +51,14 @@ impl Node {
         let by_changes = received.header.version >= CHANGES_VERSION;
         let (inventory, body) =
             if by_changes { Inventory::read(body)? } else { (Inventory::NONE, body) };
+        // What is said of colonies follows a pull that asks for them.
+        let behind = body.get(pull::BYTES + COLONIES_BYTES..).filter(|_| by_changes);
+        let of_colonies = match behind.map(Inventory::read).transpose()? {
+            Some((of_colonies, [])) => of_colonies,
+            None => Inventory::NONE,
+            Some(_) => return Err(Dropped::Malformed),
+        };
+        let body = &body[..body.len() - behind.map_or(0, <[u8]>::len)];
         let Pull { first, last, age_micros, colonies } = Pull::read(body, self.reads)?;
         if colonies.is_some() && self.colony.is_none() {
             return Err(Dropped::Malformed);
@@ -66,7 +74,7 @@ impl Node {
         let since = age_micros.map_or(Instant::from_micros(i64::MIN), |age| now.before(age));
         let ids = Ids { first, last, colonies };
         let what = if by_changes {
-            self.changes_for(ids, since, inventory)
+            self.changes_for(ids, since, [inventory, of_colonies])
         } else {
             What::Row(ids, since)
         };

@@ -84,7 +84,8 @@ impl Node {
             let entries =
                 written.saturating_sub(window::PREAMBLE_BYTES) / self.format().entry_bytes();
             self.counters.entries_sent += entries as u64;
-            let written = self.add_records(now, &mut datagram[body_at..room - TAG_BYTES], written);
+            let body = &mut datagram[body_at..room - TAG_BYTES];
+            let written = self.add_records(now, None, body, written);
             if written == 0 {
                 break;
             }
@@ -103,14 +104,25 @@ impl Node {
     }
 
     /// Lets records follow the entries of a window, of which `written` bytes lie in the body, if
-    /// those were the last; returns the bytes of the body, 0 if there is nothing in it.
-    pub(super) fn add_records(&mut self, now: Instant, body: &mut [u8], written: usize) -> usize {
+    /// those were the last; returns the bytes of the body, 0 if there is nothing in it. A window of
+    /// changes names its order.
+    pub(super) fn add_records(
+        &mut self,
+        now: Instant,
+        changes: Option<&Order>,
+        body: &mut [u8],
+        written: usize,
+    ) -> usize {
         let mut left = self.outbox.window().records();
         if left.is_none() {
             return written;
         }
         let start = written.max(window::PREAMBLE_BYTES);
-        let (bytes, count) = self.write_records(now, &mut left, &mut body[start..]);
+        let room = &mut body[start..];
+        let (bytes, count) = match changes {
+            None => self.write_records(now, &mut left, room),
+            Some(order) => self.write_told_records(now, (order, written == 0), &mut left, room),
+        };
         if count == 0 && written == 0 {
             // A datagram of its own did not hold the next one: none ever will.
             left = None;
@@ -138,7 +150,10 @@ impl Node {
         }
         let body_at = self.body_at(envelope);
         let said = if by_changes { self.inventory(ids).write(&mut buffer[body_at..]) } else { 0 };
-        let written = said + pull.write(&mut buffer[body_at + said..], self.format());
+        let mut written = said + pull.write(&mut buffer[body_at + said..], self.format());
+        if let Some(colonies) = colonies.filter(|_| by_changes) {
+            written += self.colony_inventory(colonies).write(&mut buffer[body_at + written..]);
+        }
         let bytes = self.seal(envelope, buffer, written);
         Transmit { to: order.to, bytes, segment_bytes: bytes }
     }

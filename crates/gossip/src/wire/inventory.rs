@@ -1,6 +1,7 @@
 //! An inventory: which bases the sender of a pull holds of the nodes that it asks for.
 //!
-//! It stands in front of the body of a pull in version 3.
+//! It stands in front of the body of a pull in version 3; one of colonies, with the marks of what
+//! their aggregates are told by, stands behind that.
 //!
 //! | bytes | field |
 //! |---|---|
@@ -47,19 +48,33 @@ impl Inventory {
     /// Of these members, with the names of the bases that are held of them; nothing if there are
     /// none, or more than [`MAX_MEMBERS`].
     pub(crate) fn of(salt: u8, ids: &[NodeId], base: impl Fn(NodeId) -> Option<Name>) -> Self {
-        if ids.is_empty() || ids.len() > MAX_MEMBERS {
+        let mark = |&id: &NodeId| (id.0, base(id).map_or(0, |name| name.mark(salt)));
+        Self::of_marks(salt, ids.iter().map(mark))
+    }
+
+    /// Of whatever has these ids, which ascend, and these marks under the salt.
+    pub(crate) fn of_marks(salt: u8, held: impl ExactSizeIterator<Item = (u32, u8)>) -> Self {
+        let members = held.len();
+        if members == 0 || members > MAX_MEMBERS {
             return Self::NONE;
         }
-        let mut marks = [0; MAX_MEMBERS];
-        for (mark, &id) in marks.iter_mut().zip(ids) {
-            *mark = base(id).map_or(0, |name| name.mark(salt));
+        let (mut roll, mut marks) = (0, [0; MAX_MEMBERS]);
+        for (room, (id, mark)) in marks.iter_mut().zip(held) {
+            (*room, roll) = (mark, rolled(roll, id));
         }
-        Self { salt, roll: roll(ids), members: ids.len() as u8, marks }
+        Self { salt, roll, members: members as u8, marks }
     }
 
     /// Whether it is of these members: only then its marks mean anything.
     pub(crate) fn is_of(&self, ids: &[NodeId]) -> bool {
-        usize::from(self.members) == ids.len() && self.members > 0 && self.roll == roll(ids)
+        self.is_of_ids(ids.iter().map(|id| id.0))
+    }
+
+    /// Whether it is of what has these ids.
+    pub(crate) fn is_of_ids(&self, ids: impl ExactSizeIterator<Item = u32>) -> bool {
+        usize::from(self.members) == ids.len()
+            && self.members > 0
+            && self.roll == ids.fold(0, rolled)
     }
 
     /// Whether a base is held of the member that is `at`-th in the order.
@@ -69,7 +84,12 @@ impl Inventory {
 
     /// Whether it is this one, as far as marks say.
     pub(crate) fn has(&self, at: usize, name: Name) -> bool {
-        self.marks().get(at).is_some_and(|&mark| mark == name.mark(self.salt))
+        self.has_mark(at, |salt| name.mark(salt))
+    }
+
+    /// Whether it is one with this mark.
+    pub(crate) fn has_mark(&self, at: usize, mark: impl Fn(u8) -> u8) -> bool {
+        self.marks().get(at).is_some_and(|&held| held == mark(self.salt))
     }
 
     fn marks(&self) -> &[u8] {
@@ -112,9 +132,9 @@ impl Inventory {
     }
 }
 
-/// A number that other members have another of.
-fn roll(ids: &[NodeId]) -> u32 {
-    ids.iter().fold(0, |roll, id| mix(u64::from(roll) << 32 ^ u64::from(id.0)) as u32)
+/// A number that other members have another of, with one member more.
+fn rolled(roll: u32, id: u32) -> u32 {
+    mix(u64::from(roll) << 32 ^ u64::from(id)) as u32
 }
 
 #[cfg(test)]

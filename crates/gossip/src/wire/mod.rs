@@ -6,8 +6,9 @@
 //! entries catches up, and *probes* and *proofs* ([`probe`]) of who lives. Between colonies there
 //! are *calls* and *visits* and what answers them ([`call`]); [`record`]s of colonies ride in
 //! windows. From version 2 of the format on an [`extension`] stands in front of each body, and
-//! in version 3 windows have [changes by bases](crate::delta). Operators try
-//! what lies between two nodes by a [`check`]; why a datagram was dropped is said by a [`reject`].
+//! in version 3 windows have [changes by bases](crate::delta), of records too (`told_record`).
+//! Operators try what lies between two nodes by a [`check`]; why a datagram was dropped is said by
+//! a [`reject`].
 //! All numbers are little endian.
 //!
 //! Everything read is bounded by the bytes at hand before it is believed: a count is checked
@@ -26,6 +27,7 @@ pub mod pull;
 pub mod record;
 pub mod reject;
 pub mod size;
+pub(crate) mod told_record;
 pub mod window;
 
 pub use tidings_primitives::seal as keys;

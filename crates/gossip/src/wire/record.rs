@@ -39,19 +39,33 @@ pub struct WireRecord<'a> {
 
 impl<'a> WireRecord<'a> {
     fn read(body: &mut Reader<'a>) -> Option<Self> {
+        let (record, aggregate_bytes) = Self::read_head(body)?;
+        let aggregate_bytes = usize::from(aggregate_bytes);
+        if aggregate_bytes > aggregate::MAX_BYTES {
+            return None;
+        }
+        Some(record.with(body.bytes(aggregate_bytes)?))
+    }
+
+    /// Reads a record up to its aggregate, and what stands for the bytes of that.
+    pub(super) fn read_head(body: &mut Reader<'a>) -> Option<(Self, u16)> {
         let colony = ColonyId(body.u32()?);
         let age_micros = age::decode_micros(body.u16()?);
-        let aggregate_bytes = usize::from(body.u16()?);
+        let aggregate_bytes = body.u16()?;
         let count = body.u8().filter(|&count| usize::from(count) <= MAX_CONTACTS)?;
         let contacts = *body;
         for _ in 0..count {
             read_contact(body)?;
         }
-        if aggregate_bytes > aggregate::MAX_BYTES {
-            return None;
-        }
-        let aggregate = body.bytes(aggregate_bytes)?;
-        Some(Self { colony, age_micros, aggregate, contacts, count })
+        Some((Self { colony, age_micros, aggregate: &[], contacts, count }, aggregate_bytes))
+    }
+
+    /// The same with another aggregate.
+    pub(crate) fn with<'b>(&self, aggregate: &'b [u8]) -> WireRecord<'b>
+    where
+        'a: 'b,
+    {
+        WireRecord { aggregate, ..*self }
     }
 
     /// Addresses of members of the colony.
@@ -100,22 +114,37 @@ pub fn write_record(
     contacts: impl Iterator<Item = Address> + Clone,
     aggregate: &[u8],
 ) -> usize {
+    let bytes = aggregate.len();
+    let Some(mut body) = write_head(buffer, (colony, age), contacts, (bytes as u16, bytes)) else {
+        return 0;
+    };
+    body.put(aggregate);
+    body.len()
+}
+
+/// Writes a record up to its aggregate, if there is room for that too: with what stands for its
+/// bytes, and how many these are.
+pub(super) fn write_head(
+    buffer: &mut [u8],
+    (colony, age): (ColonyId, u16),
+    contacts: impl Iterator<Item = Address> + Clone,
+    (stated, bytes): (u16, usize),
+) -> Option<Writer<'_>> {
     let contacts = contacts.take(MAX_CONTACTS);
     let lengths = contacts.clone().map(|contact| 1 + contact.as_bytes().len());
-    if buffer.len() < HEAD_BYTES + lengths.sum::<usize>() + aggregate.len() {
-        return 0;
+    if buffer.len() < HEAD_BYTES + lengths.sum::<usize>() + bytes {
+        return None;
     }
     let mut body = Writer::new(buffer);
     body.put(&colony.0.to_le_bytes());
     body.put(&age.to_le_bytes());
-    body.put(&(aggregate.len() as u16).to_le_bytes());
+    body.put(&stated.to_le_bytes());
     body.put(&[contacts.clone().count() as u8]);
     for contact in contacts {
         body.put(&[contact.as_bytes().len() as u8]);
         body.put(contact.as_bytes());
     }
-    body.put(aggregate);
-    body.len()
+    Some(body)
 }
 
 #[cfg(test)]

@@ -39,6 +39,8 @@ pub(super) struct FullColonies<'a> {
     /// What nodes that have crashed had counted.
     ended: DeathTimes,
     chance: Chance,
+    /// Who says other readings, and which.
+    news: Chance,
     buffer: Vec<u8>,
     trace: Trace,
 }
@@ -64,6 +66,7 @@ impl<'a> FullColonies<'a> {
             obituaries: Obituaries::default(),
             ended: DeathTimes::default(),
             chance: stream(world.scenario.seed, Purpose::Network),
+            news: stream(world.scenario.seed, Purpose::Readings(u32::MAX)),
             buffer: vec![0; 1 << 16],
             trace: Trace::default(),
         };
@@ -87,6 +90,7 @@ impl<'a> FullColonies<'a> {
                 self.buried.fill(Traffic::default());
                 self.before = (0..self.nodes.len()).map(|node| self.counted(node)).collect();
             }
+            self.say_news();
             let now = START + sample::time(unit, UNIT);
             self.advance(now)?;
             if unit > scenario.warmup_units {
@@ -108,6 +112,22 @@ impl<'a> FullColonies<'a> {
         outcome.deaths = self.deaths();
         outcome.trace = self.trace.value();
         Ok(Some(outcome))
+    }
+
+    /// Some nodes have other readings from this unit on.
+    fn say_news(&mut self) {
+        let share = self.world.scenario.news_percent / 100.0;
+        if share <= 0.0 {
+            return;
+        }
+        let mut payload = vec![0; usize::from(self.world.scenario.payload_bytes)];
+        for node in self.nodes.iter_mut().flatten() {
+            if self.news.happens(share) {
+                state::draw(&mut self.news, &mut payload);
+                let published = node.publish(&payload);
+                debug_assert!(published.is_ok(), "it is as long as payloads are");
+            }
+        }
     }
 
     /// The instant of a tick, on all clocks.
@@ -225,7 +245,7 @@ impl<'a> FullColonies<'a> {
         let (life, scenario) = (self.lives[n], &self.world.scenario);
         let (colonies, own) = (self.world.colonies(), self.colony_of(n));
         let roster: Vec<Member> = self.world.nodes_of(own).map(member).collect();
-        let config = self.config(own, roster.len());
+        let config = self.config(n, own, roster.len());
         let keys = KeyRing::open(&config.cluster);
         let seed = stream_seed(scenario.seed, Purpose::Node(n as u32, life));
         let life = Incarnation::new(life);
@@ -246,9 +266,10 @@ impl<'a> FullColonies<'a> {
         Ok(())
     }
 
-    fn config(&self, colony: usize, members: usize) -> Config {
+    fn config(&self, n: usize, colony: usize, members: usize) -> Config {
         let scenario = &self.world.scenario;
         let mut config = Config::default();
+        config.wire_version = scenario.wire_versions[n % scenario.wire_versions.len()];
         config.interval = Duration::from(scenario.interval);
         config.window = scenario.window;
         config.strategy = Strategy::Grid;

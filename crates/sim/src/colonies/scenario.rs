@@ -6,6 +6,7 @@ use serde::Serialize;
 use tidings_gossip::Window;
 use tidings_gossip::colony::RECORD_BYTES;
 use tidings_gossip::dissemination::layout::{Budget, Layout, RecordTraffic};
+use tidings_gossip::wire::extension::Versions;
 use tidings_gossip::wire::{ENTRY_OVERHEAD_BYTES, OVERHEAD_BYTES};
 
 use crate::memory;
@@ -58,12 +59,27 @@ pub struct ColoniesScenario {
     /// Time without proof of life after which a node is declared dead; zero: no node is.
     #[serde(with = "text", skip_serializing_if = "Span::is_zero")]
     pub death_after: Span,
+    /// Versions of the datagrams' format that nodes write, alternating by their numbers.
+    #[serde(skip_serializing_if = "is_usual")]
+    pub wire_versions: Vec<u8>,
+    /// Per cent of the nodes that say other readings in a unit than before.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub news_percent: f64,
     /// A run that needs more than this is refused, in MiB.
     pub memory_limit_mib: u64,
     /// How many colonies are simulated at a time, for the estimate of memory: no figure depends on
     /// it.
     #[serde(skip_serializing)]
     pub threads: u32,
+}
+
+fn is_usual(versions: &[u8]) -> bool {
+    versions == [1]
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
 }
 
 impl Default for ColoniesScenario {
@@ -83,6 +99,8 @@ impl Default for ColoniesScenario {
             churn_percent_per_minute: 0.0,
             down_units: 64.0,
             death_after: Span::ZERO,
+            wire_versions: vec![1],
+            news_percent: 0.0,
             memory_limit_mib: 8_192,
             threads: 1,
         }
@@ -142,11 +160,28 @@ impl ColoniesScenario {
         let death = self.death_after;
         let ok = death.is_zero() || (10_000..=3_600_000_000).contains(&death.as_micros());
         require(ok, "death-after", death, "0, or 10ms to 1h")?;
+        self.check_versions()?;
         let payload = self.payload_bytes;
         require((44..=512).contains(&payload), "payload-bytes", payload, "44 to 512")?;
         let mtu = self.mtu_bytes;
         require((1_052..=65_535).contains(&mtu), "mtu", mtu, "1052 to 65535")?;
         self.check_memory()
+    }
+
+    /// Checks what only real nodes do: they write versions, and say other readings.
+    fn check_versions(&self) -> Result<(), ScenarioError> {
+        let (read, written) = (Versions::READ, &self.wire_versions);
+        let is_compact = self.mode == Mode::Compact;
+        let spoken = |&version: &u8| {
+            (read.lowest..=read.highest).contains(&version) && (!is_compact || version == 1)
+        };
+        let known = !written.is_empty() && written.iter().all(spoken);
+        let all = format!("versions from {} to {}", read.lowest, read.highest);
+        let range = if is_compact { "1 in compact mode".to_owned() } else { all };
+        require(known, "wire-versions", format!("{written:?}"), range)?;
+        let (news, most) = (self.news_percent, if is_compact { 0.0 } else { 100.0 });
+        let range = if is_compact { "0 in compact mode" } else { "0 to 100 %" };
+        require((0.0..=most).contains(&news), "news", news, range)
     }
 
     /// Bytes that the run needs, about.
@@ -238,7 +273,7 @@ mod tests {
     #[test]
     fn impossible_values_are_refused_by_name() {
         type Breakage = fn(&mut ColoniesScenario);
-        let broken: [(Breakage, &str); 10] = [
+        let broken: [(Breakage, &str); 14] = [
             (|s| s.nodes = 0, "nodes is 0"),
             (|s| s.colony_nodes = 7, "colony-nodes is 7"),
             (|s| s.colony_nodes = 5_001, "colony-nodes is 5001: it must be 8 to 5000"),
@@ -248,6 +283,10 @@ mod tests {
             (|s| s.payload_bytes = 9, "payload-bytes is 9"),
             (|s| s.death_after = Span::from_micros(9), "death-after is 9us"),
             (|s| s.mtu_bytes = 500, "mtu is 500"),
+            (|s| s.wire_versions = vec![1, 3], "wire-versions is [1, 3]: it must be 1 in compact"),
+            (|s| (s.mode, s.wire_versions) = (Mode::Full, vec![9]), "wire-versions is [9]"),
+            (|s| s.news_percent = 1.0, "news is 1: it must be 0 in compact mode"),
+            (|s| (s.mode, s.news_percent) = (Mode::Full, 101.0), "news is 101"),
             (|s| (s.mode, s.nodes) = (Mode::Full, 1_000_000), "use the compact mode"),
         ];
         ColoniesScenario::default().check().expect("the default is possible");
