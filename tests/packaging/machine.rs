@@ -42,7 +42,7 @@ impl Machine {
         machine
     }
 
-    /// Waits until it has booted. A unit of this machine's own that fails then is not what is tested.
+    /// Waits until it has booted. A unit of Debian's own that fails then is not what is tested.
     fn until_up(&mut self) {
         let begin = Instant::now();
         until("systemd is up", || {
