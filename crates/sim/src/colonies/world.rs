@@ -15,8 +15,8 @@ use crate::scenario::ScenarioError;
 const MEMBER_BYTES: u64 = 252;
 /// Bytes of a cell in each of the two tables from id to place.
 const TABLE_CELLS_BYTES: u64 = 16;
-/// Bytes of a node beside members and colonies, of its events, calls, datagrams and ciphers.
-const NODE_BYTES: u64 = 48 << 10;
+/// Bytes of a node beside members and colonies, of its events, calls, datagrams, orders and ciphers.
+const NODE_BYTES: u64 = 52 << 10;
 
 /// A checked scenario with all that was drawn before the run.
 #[derive(Debug)]
