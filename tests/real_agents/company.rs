@@ -17,8 +17,8 @@ pub(crate) fn tidings(cluster: &Cluster, name: &str, arguments: &[&str]) -> (Opt
     (status.code(), String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned())
 }
 
-/// Waits until `tidings health` ends with this code and says what is looked for. On a loaded machine
-/// rounds may be late, which it says before all else.
+/// Waits until `tidings health` ends with this code and says what is looked for. On a loaded
+/// machine rounds may be late, which it says before all else.
 pub(crate) fn until_health(
     cluster: &Cluster,
     name: &str,
