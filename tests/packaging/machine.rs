@@ -15,7 +15,7 @@ use tidings_experiment::hosts::Hosts;
 use crate::repository;
 
 /// How long a machine boots; what it waits for is said before [`until`] gives up.
-const BOOT: Duration = Duration::from_secs(50);
+const BOOT: Duration = Duration::from_secs(150);
 
 /// Waits until `condition` has a value.
 pub(crate) fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
