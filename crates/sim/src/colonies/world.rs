@@ -15,7 +15,7 @@ use crate::scenario::ScenarioError;
 const MEMBER_BYTES: u64 = 252;
 /// Bytes of a cell in each of the two tables from id to place.
 const TABLE_CELLS_BYTES: u64 = 16;
-/// Bytes of a node beside members and colonies, of its events, calls, datagrams, orders and ciphers.
+/// Bytes of a node beside members and colonies, of its events, calls, datagrams, orders, ciphers.
 const NODE_BYTES: u64 = 52 << 10;
 
 /// A checked scenario with all that was drawn before the run.
