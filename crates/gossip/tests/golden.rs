@@ -6,6 +6,7 @@
 
 mod cluster;
 mod hex;
+mod seal;
 
 use std::path::PathBuf;
 
@@ -15,8 +16,6 @@ use tidings_gossip::{
     ColonyConfig, ColonyId, Config, EntryState, Incarnation, Instant, Key, KeyRing, Member, Node,
     Strategy, Transmit, Window,
 };
-use xaes_256_gcm::aead::{AeadInOut, KeyInit};
-use xaes_256_gcm::{Nonce, Tag, Xaes256Gcm};
 
 /// The versions of the format that there are.
 const VERSIONS: [u8; 2] = [1, 2];
@@ -340,15 +339,7 @@ fn opened(version: u8, colony: u32, datagram: &[u8], (kind, sender): (u8, &str))
     head.extend_from_slice(&sha256(&[&[0; 4], sender.as_bytes()].concat())[..4]);
     head.extend_from_slice(&[0x0C, 0x0B, 0x0A, key_id]);
     assert_eq!(datagram[..16], head[..]);
-    let (head, sealed) = datagram.split_at(28);
-    let (body, tag) = sealed.split_at(sealed.len() - 16);
-    let mut body = body.to_vec();
-    let nonce = Nonce::try_from(&head[4..28]).expect("24 bytes");
-    let tag = Tag::try_from(tag).expect("16 bytes");
-    Xaes256Gcm::new(&key.into())
-        .decrypt_inout_detached(&nonce, head, body.as_mut_slice().into(), &tag)
-        .expect("the seal holds");
-    body
+    seal::opened(key, datagram)
 }
 
 /// An entry as it lies in a body; its age is (2048 + mantissa) · 2^(exponent − 1) steps of 16 µs,

@@ -6,15 +6,15 @@
 
 mod cluster;
 mod hex;
+mod seal;
 
 use cluster::{UNIT, address, member};
+use seal::opened;
 use sha2::{Digest, Sha256};
 use tidings_gossip::{
     Config, Incarnation, Instant, Key, KeyRing, Member, Node, NodeId, Strategy, Window,
 };
 use tidings_primitives::chance::mix;
-use xaes_256_gcm::aead::{AeadInOut, KeyInit};
-use xaes_256_gcm::{Nonce, Tag, Xaes256Gcm};
 
 const KEY: [u8; 32] = [7; 32];
 const LIFE: u32 = 0x0A_0B0C;
@@ -74,19 +74,6 @@ fn check(name: &str, datagram: &[u8]) {
     hex::check(&format!("tests/golden/version-3/{name}.hex"), datagram);
 }
 
-/// Opens a datagram by nothing but the words of docs/protocol.md.
-fn opened(datagram: &[u8]) -> Vec<u8> {
-    let (head, sealed) = datagram.split_at(28);
-    let (body, tag) = sealed.split_at(sealed.len() - 16);
-    let mut body = body.to_vec();
-    let nonce = Nonce::try_from(&head[4..28]).expect("24 bytes");
-    let tag = Tag::try_from(tag).expect("16 bytes");
-    Xaes256Gcm::new(&KEY.into())
-        .decrypt_inout_detached(&nonce, head, body.as_mut_slice().into(), &tag)
-        .expect("the seal holds");
-    body
-}
-
 fn id(n: usize) -> u32 {
     NodeId::of_name(&member(n).name, 0).0
 }
@@ -96,7 +83,7 @@ fn pushes_pulls_and_answers_are_as_they_were_and_as_the_protocol_says() {
     let said = conversation();
     let of =
         |sender: usize, kind: u8| said.iter().filter(move |one| (one.0, one.1) == (sender, kind));
-    let windows: Vec<_> = of(1, 1).map(|one| (&one.2, opened(&one.2))).collect();
+    let windows: Vec<_> = of(1, 1).map(|one| (&one.2, opened(KEY, &one.2))).collect();
     // Behind an empty block the preamble of a window: 0 in its marks for a push, 4 for an answer.
     let find = |marks: u8, kind: u8, bases: u8| {
         let found = windows
@@ -128,7 +115,7 @@ fn pushes_pulls_and_answers_are_as_they_were_and_as_the_protocol_says() {
 
     let (_, _, pull) = of(2, 4).next_back().expect("the other one pulls");
     check("pull", pull);
-    check_pull(&opened(pull), &body[19..27]);
+    check_pull(&opened(KEY, pull), &body[19..27]);
 }
 
 /// A pull of node 2 whose inventory is of the bases that an answer's digest is of.

@@ -6,8 +6,10 @@
 
 mod cluster;
 mod hex;
+mod seal;
 
 use cluster::{UNIT, address, member};
+use seal::opened;
 use sha2::{Digest, Sha256};
 use tidings_gossip::aggregate::Aggregate;
 use tidings_gossip::{
@@ -15,8 +17,6 @@ use tidings_gossip::{
     Window,
 };
 use tidings_primitives::chance::mix;
-use xaes_256_gcm::aead::{AeadInOut, KeyInit};
-use xaes_256_gcm::{Nonce, Tag, Xaes256Gcm};
 
 const KEY: [u8; 32] = [9; 32];
 const EAST: ColonyId = ColonyId(0x2b26_db6b);
@@ -68,7 +68,7 @@ fn conversation() -> Vec<(u8, Vec<u8>, Vec<u8>)> {
             while let Some(out) = nodes[from].poll_transmit(now, &mut buffer) {
                 let datagram = &mut buffer[..out.bytes];
                 if datagram[2] == 3 {
-                    said.push((datagram[3], datagram.to_vec(), opened(datagram)));
+                    said.push((datagram[3], datagram.to_vec(), opened(KEY, datagram)));
                 }
                 let to = u32::from_le_bytes(out.to.as_bytes().try_into().expect("four bytes"));
                 if let Some(node) = nodes.get_mut(to as usize - 1) {
@@ -82,19 +82,6 @@ fn conversation() -> Vec<(u8, Vec<u8>, Vec<u8>)> {
         assert_eq!((counters.records_disagreed, counters.records_refused), (0, 0));
     }
     said
-}
-
-/// Opens a datagram by nothing but the words of docs/protocol.md.
-fn opened(datagram: &[u8]) -> Vec<u8> {
-    let (head, sealed) = datagram.split_at(28);
-    let (body, tag) = sealed.split_at(sealed.len() - 16);
-    let mut body = body.to_vec();
-    let nonce = Nonce::try_from(&head[4..28]).expect("24 bytes");
-    let tag = Tag::try_from(tag).expect("16 bytes");
-    Xaes256Gcm::new(&KEY.into())
-        .decrypt_inout_detached(&nonce, head, body.as_mut_slice().into(), &tag)
-        .expect("the seal holds");
-    body
 }
 
 fn check(name: &str, datagram: &[u8]) {
