@@ -1,6 +1,8 @@
 /* See deaths.h. */
 #include "deaths.h"
 
+#include <unistd.h>
+
 #ifdef OPEN_MPI
 #include <mpi-ext.h>
 #endif
@@ -112,3 +114,16 @@ int deaths_living(MPI_Comm comm, MPI_Comm *living)
 }
 
 #endif
+
+/* What the first rank that lives may take to learn of a death and to end the job. */
+enum { PATIENCE_S = 30 };
+
+void deaths_end_job(MPI_Comm comm, const bool *dead, int code)
+{
+    int rank, first = 0;
+    MPI_Comm_rank(comm, &rank);
+    while (first < rank && dead[first])
+        first++;
+    if (first < rank) sleep(PATIENCE_S);
+    MPI_Abort(comm, code);
+}

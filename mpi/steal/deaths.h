@@ -26,4 +26,9 @@ int deaths_agree(MPI_Comm comm, int *bits, MPI_Request *request);
 /* Makes a communicator of the living, in the order of their ranks. Collective among them. */
 int deaths_living(MPI_Comm comm, MPI_Comm *living);
 
+/* Ends the job with `code`, as the first rank that is not among the `dead`. The other ranks wait to
+ * be ended, and abort themselves if that takes half a minute: the launcher of Open MPI 5 may wait
+ * for itself (a lock in prterun) where two ranks abort at a time. Does not return. */
+void deaths_end_job(MPI_Comm comm, const bool *dead, int code);
+
 #endif

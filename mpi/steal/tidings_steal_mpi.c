@@ -102,7 +102,7 @@ static void mourn(TidingsSteal *steal)
             fprintf(stderr, "tidings-steal: rank %d has died, and with it blocks of arrays: the "
                             "job ends\n",
                     rank);
-            MPI_Abort(steal->mail.comm, TIDINGS_STEAL_LOST);
+            deaths_end_job(steal->mail.comm, steal->mail.dead, TIDINGS_STEAL_LOST);
         }
         tidings_steal_worker_died(steal->worker, (uint32_t)rank);
     }
