@@ -69,7 +69,8 @@ for module in reversed(modules()):
 def set_up_and_start(self: Any) -> None:
     """Set up, and wait until the processes of the workers have started.
 
-    ``test_timeout`` gives a call 5 s. On a loaded machine a process may need some of them to start.
+    ``test_timeout`` and ``test_map_timeout`` give calls 5 s. On a loaded machine a process may need
+    some of them to start.
     """
     _found["ExecutorMixin"].setUp(self)
     calls = [self.executor.submit(time.sleep, 0.1) for _ in range(self.worker_count)]
@@ -90,7 +91,9 @@ def ours(mixin: str, *bases: str, **others: Any) -> type:
     return type(mixin, tuple(_found[name] for name in (*bases, mixin, "BaseTestCase")), place)
 
 
-TestExecutor = ours("ExecutorTest", "ExecutorMixin", test_max_workers_negative=None)
+TestExecutor = ours(
+    "ExecutorTest", "ExecutorMixin", test_max_workers_negative=None, setUp=set_up_and_start
+)
 TestWait = ours("WaitTests", "ExecutorMixin", setUp=set_up_and_start)
 TestAsCompleted = ours("AsCompletedTests", "ExecutorMixin")
 TestInitializer = ours("InitializerMixin")
