@@ -134,7 +134,8 @@ struct Running {
 impl Running {
     async fn run(mut self) -> ExitCode {
         notify::ready();
-        let ended = self.driver.run(self.inbox).await;
+        // The node is a part of it, 16 kB.
+        let ended = Box::pin(self.driver.run(self.inbox)).await;
         notify::stopping();
         let _ = self.closing.send(true); // the servers may have ended by themselves
         let replied = async { while self.servers.join_next().await.is_some() {} };

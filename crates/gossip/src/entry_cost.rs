@@ -43,6 +43,11 @@ impl EntryCost {
         }
     }
 
+    /// Bytes that one takes on average, where a whole one takes so many.
+    pub(crate) fn average_bytes(&self, whole_bytes: usize) -> usize {
+        (whole_bytes as f64 / self.average.unwrap_or(0.0).exp2()) as usize
+    }
+
     /// Bytes that an entry takes, where a whole one takes so many.
     pub(crate) fn entry_bytes(&self, whole_bytes: usize) -> usize {
         (whole_bytes >> self.halvings).max(LEAST_BYTES.min(whole_bytes))

@@ -132,7 +132,7 @@ fn dead_representatives_are_replaced_within_a_few_units() {
     }
     // Two units until the record is late, one until the second representative's next round: until
     // it notices that the first is silent it calls at that pace, and each unit from then on.
-    for (units, bound) in [(4, 3.1), (4, 1.1)] {
+    for (units, bound) in [(4, 3.1), (8, 1.1)] {
         cluster.run(units);
         let oldest = oldest_of_youngest(&cluster, members);
         assert!(oldest < bound, "nobody has called for {oldest} units");

@@ -22,11 +22,15 @@ fn id(colony: usize) -> ColonyId {
     ColonyId(1 + colony as u32)
 }
 
-fn colony_config(n: usize, version: u8) -> Config {
+/// Entries of a window that leave enough for pulls, and that leave little: most goes to records.
+const WIDE: u32 = 200;
+const NARROW: u32 = 14;
+
+fn colony_config(n: usize, version: u8, window: u32) -> Config {
     let mut config = config(MEMBERS);
     config.payload_bytes = 64;
     config.datagram_bytes = 1400;
-    config.window = Window::Entries(200);
+    config.window = Window::Entries(window);
     config.strategy = Strategy::Grid;
     config.catch_up = false;
     config.wire_version = version;
@@ -35,8 +39,8 @@ fn colony_config(n: usize, version: u8) -> Config {
     config
 }
 
-fn start(n: usize, version: u8) -> Node {
-    let config = colony_config(n, version);
+fn start(n: usize, version: u8, window: u32) -> Node {
+    let config = colony_config(n, version, window);
     let first = n / MEMBERS * MEMBERS;
     let roster: Vec<Member> = (first..first + MEMBERS).map(member).collect();
     let keys = KeyRing::open(&config.cluster);
@@ -52,8 +56,8 @@ fn start(n: usize, version: u8) -> Node {
 
 /// Colonies whose nodes write these versions in turn, after `units`, in each of which one node in
 /// 16 says another load.
-fn colonies(versions: &[u8], delivers: cluster::Fate, units: u32) -> Cluster {
-    let all = (0..COLONIES * MEMBERS).map(|n| start(n, versions[n % versions.len()]));
+fn colonies(versions: &[u8], delivers: cluster::Fate, units: u32, window: u32) -> Cluster {
+    let all = (0..COLONIES * MEMBERS).map(|n| start(n, versions[n % versions.len()], window));
     let mut cluster = Cluster::of(all.collect());
     cluster.delivers = delivers;
     let mut chance = Chance::new(9);
@@ -104,7 +108,7 @@ fn mean_age(cluster: &Cluster) -> f64 {
 fn colonies_of_two_versions_know_each_other_as_before() {
     let all = |_: usize, _: usize, _: &[u8]| true;
     let [whole, mixed, changed] =
-        [&[2][..], &[2, 3], &[3]].map(|versions| colonies(versions, all, 60));
+        [&[2][..], &[2, 3], &[3]].map(|versions| colonies(versions, all, 60, WIDE));
     let ages = [&whole, &mixed, &changed].map(mean_age);
     assert!(ages[1] < ages[0] + 0.2 && ages[2] < ages[0] + 0.1, "{ages:?}");
     let sent = |cluster| sum(cluster, |counters| counters.records_changed_sent);
@@ -129,8 +133,27 @@ fn colonies_of_two_versions_know_each_other_as_before() {
     let bytes = [&whole, &changed].map(a_record);
     assert!(bytes[1] * 3 < bytes[0] * 2, "{bytes:?} bytes a record in answers");
     // Who does not write version 3 has no room for bases.
-    let bound = |version| colony_config(0, version).memory_bound_bytes();
+    let bound = |version| colony_config(0, version, WIDE).memory_bound_bytes();
     assert!(bound(2) + 500 * COLONIES as u64 <= bound(3), "{} {}", bound(2), bound(3));
+}
+
+/// A push of a record to a row costs more than a node earns. Representatives paid for theirs alone,
+/// and never pulled.
+#[test]
+fn who_represents_others_pulls_like_anyone_and_all_keep_to_the_bytes() {
+    let all = |_: usize, _: usize, _: &[u8]| true;
+    for version in [2, 3] {
+        let mut cluster = colonies(&[version], all, 60, NARROW);
+        let sums = |cluster: &Cluster| sum(cluster, |counters| counters.bytes_sent);
+        let (bytes, units) = (sums(&cluster), 40);
+        cluster.run(units);
+        let pulls: Vec<u64> = cluster.up().map(|node| node.counters().pulls_sent).collect();
+        let (least, all) =
+            (pulls.iter().min().expect("there are nodes"), pulls.iter().sum::<u64>());
+        assert!(least * 2 * pulls.len() as u64 > all, "version {version}: {pulls:?}");
+        let sent = (sums(&cluster) - bytes) as f64 / f64::from(units) / pulls.len() as f64;
+        assert!(sent < 1.05 * f64::from(NARROW * 76 + 50), "version {version}: {sent} a unit");
+    }
 }
 
 /// The byte of a datagram that is its kind, and a reply's.
@@ -148,7 +171,7 @@ fn held(node: &Node, now: Instant) -> impl Iterator<Item = (ColonyId, Vec<u8>)> 
 fn loss_doubling_and_reordering_invent_no_aggregate() {
     for seed in 0..3 {
         let mut chance = Chance::new(seed);
-        let mut nodes: Vec<Node> = (0..COLONIES * MEMBERS).map(|n| start(n, 3)).collect();
+        let mut nodes: Vec<Node> = (0..COLONIES * MEMBERS).map(|n| start(n, 3, WIDE)).collect();
         let mut made = BTreeSet::new();
         let mut under_way: BTreeMap<(u32, u64), (usize, usize, Vec<u8>)> = BTreeMap::new();
         let (mut buffer, mut sent) = (vec![0; 65_507], 0u64);

@@ -14,7 +14,7 @@ use crate::address::Address;
 use crate::aggregate::{Aggregate, MAX_BYTES};
 use crate::share::Share;
 pub use crate::wire::record::MAX_CONTACTS;
-use crate::wire::record::WireRecord;
+use crate::wire::record::{HEAD_BYTES, WireRecord};
 
 /// What is known of one other colony.
 #[derive(Clone, Debug)]
@@ -107,6 +107,17 @@ impl ColonyTable {
     /// All records, ascending by id.
     pub(crate) fn records(&self) -> &[Record] {
         &self.records
+    }
+
+    /// Bytes of a record on average, as it is sent whole with a contact; `None` while none is known.
+    pub(crate) fn average_bytes(&self) -> Option<usize> {
+        let (mut bytes, mut count) = (0, 0);
+        for record in self.records.iter().filter(|record| record.birth.is_some()) {
+            let contact = record.contacts().next().map_or(0, |own| 1 + own.as_bytes().len());
+            bytes += HEAD_BYTES + contact + record.aggregate().len();
+            count += 1;
+        }
+        (count > 0).then(|| bytes / count)
     }
 
     pub(crate) fn get(&self, id: ColonyId) -> Option<&Record> {

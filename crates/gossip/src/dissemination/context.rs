@@ -67,9 +67,6 @@ pub(crate) trait Disseminate: Send + Sync {
         None
     }
 
-    /// Bytes of the budget were spent on other colonies.
-    fn spend(&mut self, _bytes: usize) {}
-
     /// A window of `bytes` came from a member, with these marks.
     fn received(
         &mut self,

@@ -117,7 +117,8 @@ fn push(context: &mut Context<'_>, mates: impl Iterator<Item = usize>) -> usize 
 impl Disseminate for Grid {
     fn round(&mut self, context: &mut Context<'_>) {
         let Some(layout) = self.layout(context) else { return };
-        self.puller.earn(context.budget.unit_bytes());
+        let carried = context.colonies.map_or(0, |(_, own)| own.charged(&layout, &context.budget));
+        self.puller.earn(context.budget.unit_bytes() - carried);
         let mates = self.pusher.round(&layout, context.own_index());
         let pushes = push(context, mates);
         self.puller.spend(pushes * context.budget.push_bytes());
@@ -169,10 +170,6 @@ impl Disseminate for Grid {
 
     fn layout(&self) -> Option<Layout> {
         self.layout
-    }
-
-    fn spend(&mut self, bytes: usize) {
-        self.puller.spend(bytes);
     }
 
     fn received(&mut self, context: &mut Context<'_>, sender: NodeId, marks: Marks, bytes: usize) {

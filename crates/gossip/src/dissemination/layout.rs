@@ -29,6 +29,8 @@ pub const MAX_ROW: usize = 32;
 const MIN_ROW: usize = 4;
 /// The share of the bytes kept for asking again after a loss.
 const RESERVE: f64 = 0.07;
+/// The share of the bytes of a unit that calls and pushes of records are charged at most.
+const CARRIED_SHARE: f64 = 0.75;
 /// Every how many units one window goes to a random member, whatever the rows.
 pub const STRAY_UNITS: u32 = 8;
 /// When after its round a node looks which rows to pull, in sixteenths of the unit: late enough
@@ -184,8 +186,10 @@ impl Budget {
 pub struct RecordTraffic {
     /// Other colonies.
     pub colonies: usize,
-    /// Bytes of a record.
+    /// Bytes of a record, as rows are laid out for it.
     pub record_bytes: usize,
+    /// Bytes of a record on average: whole, as in replies to calls, and as it is told in rows.
+    pub average_bytes: [usize; 2],
     /// Bytes of entries and records that one datagram holds.
     pub room_bytes: usize,
 }
@@ -194,18 +198,35 @@ impl RecordTraffic {
     /// The average age to expect of a record, in units, if nothing is lost; none if calls and
     /// pushes leave less than half of the budget to pulls.
     pub fn age_units(&self, layout: &Layout, budget: &Budget) -> Option<f64> {
-        let mates = layout.members as f64 / layout.rows as f64 - 1.0;
-        let carried = self.unit_bytes(layout.members, mates, budget);
+        let carried = self.carried(layout.members, layout.rows, budget);
         let affordable = carried <= 0.5 * budget.unit_bytes() as f64;
         // A record is pushed when it is called for, once a unit.
         affordable.then_some(0.5 + layout.pull_units / 2.0)
     }
 
-    /// Bytes a unit that a node spends on calls, their answers, and pushes of what they bring to
-    /// `mates` members, on average among so many.
-    fn unit_bytes(&self, members: usize, mates: f64, budget: &Budget) -> f64 {
-        let record = (self.record_bytes + budget.frame_bytes) as f64;
-        self.colonies as f64 / members as f64 * (2.0 + mates) * record
+    /// Bytes a unit that each node is charged for what a colony of this layout carries.
+    ///
+    /// Few members represent other colonies, and would never pull if they paid for all that: one
+    /// push of a record to a row may cost more than a node earns. So all pay alike, and the colony
+    /// keeps to what its members may send together.
+    pub fn charged(&self, layout: &Layout, budget: &Budget) -> usize {
+        let average = self.average_bytes.map(|bytes| bytes + budget.frame_bytes);
+        let carried = self.carried_of(layout.members, layout.rows, average);
+        carried.min(CARRIED_SHARE * budget.unit_bytes() as f64) as usize
+    }
+
+    /// Bytes a unit of a node among so many members in so many rows, on average: for calls, their
+    /// answers, and pushes of what they bring to its row.
+    fn carried(&self, members: usize, rows: usize, budget: &Budget) -> f64 {
+        self.carried_of(members, rows, [self.record_bytes + budget.frame_bytes; 2])
+    }
+
+    /// The same, where a reply and a push take so many bytes.
+    fn carried_of(&self, members: usize, rows: usize, [reply, push]: [usize; 2]) -> f64 {
+        let mates = members as f64 / rows as f64 - 1.0;
+        // A call is padded to its reply, and its sender pays for both.
+        let bytes = 2.0 * reply as f64 + mates * push as f64;
+        self.colonies as f64 / members as f64 * bytes
     }
 }
 
@@ -240,20 +261,31 @@ impl Layout {
         let longest = members.min(MAX_ROW);
         let shortest = MIN_ROW.min(members);
         let layout = |rows| Self::with_rows(members, rows, budget, record_traffic);
-        let youngest = |rows: &mut dyn Iterator<Item = usize>| {
-            let layouts = rows.map(layout);
-            layouts.min_by(|a, b| a.age_units().total_cmp(&b.age_units()))
-        };
+        let age = |rows: &usize| layout(*rows).age_units();
+        let youngest =
+            |rows: &mut dyn Iterator<Item = usize>| rows.min_by(|a, b| age(a).total_cmp(&age(b)));
         let fewest = members.div_ceil(longest);
-        let is_whole = |changes: Changes| changes.entry_bytes == budget.entry_bytes;
-        let found = if budget.changes.is_some_and(|changes| !is_whole(changes)) {
-            // Nodes see what entries take, and may see it differently: rows are halves of rows.
+        let of_any_length = || youngest(&mut (shortest..=longest).map(|row| members.div_ceil(row)));
+        // Nodes see what entries take, and may see it differently: rows are halves of rows.
+        let halved = || {
             let doubled = core::iter::successors(Some(fewest), |rows| Some(2 * rows));
-            youngest(&mut doubled.take_while(|rows| rows * shortest <= members))
-        } else {
-            youngest(&mut (shortest..=longest).map(|row| members.div_ceil(row)))
+            doubled.take_while(|rows| rows * shortest <= members)
         };
-        found.unwrap_or_else(|| layout(fewest))
+        // Records may cost more than all that is earned: in short rows they are pushed to few.
+        let affordable = |rows: &usize| {
+            let carried = record_traffic.map(|own| own.carried(members, *rows, budget));
+            carried.is_none_or(|bytes| bytes <= CARRIED_SHARE * budget.unit_bytes() as f64)
+        };
+        let rows = match budget.changes {
+            None => of_any_length(),
+            Some(changes) => {
+                let is_whole = changes.entry_bytes == budget.entry_bytes;
+                let whole = is_whole.then(of_any_length).flatten().filter(affordable);
+                let rows = whole.or_else(|| youngest(&mut halved().filter(affordable)));
+                rows.or_else(|| halved().last())
+            }
+        };
+        layout(rows.unwrap_or(fewest))
     }
 
     /// The layout of so many rows.
@@ -267,8 +299,9 @@ impl Layout {
         let stray = budget.window_bytes(budget.datagram_entries.min(budget.window_entries));
         let all = (1.0 - RESERVE) * budget.unit_bytes() as f64;
         let carried = record_traffic
-            .map_or(0.0, |record_traffic| record_traffic.unit_bytes(members, length - 1.0, budget));
-        let income = (all - stray as f64 / f64::from(STRAY_UNITS) - carried).max(0.25 * all);
+            .map_or(0.0, |record_traffic| record_traffic.carried(members, rows, budget));
+        let least = (1.0 - CARRIED_SHARE) * all;
+        let income = (all - stray as f64 / f64::from(STRAY_UNITS) - carried).max(least);
         let push = (length - 1.0) * budget.push_bytes() as f64;
         let longest = length.ceil() as usize;
         let answer = budget.answer(longest).0 as f64 * length / length.ceil();
@@ -401,6 +434,28 @@ mod tests {
         let pull = 64.0 * (60.0 + 1_266.0) / (income - 15.0 * 126.0);
         assert!((layout.pull_units - pull).abs() < 0.01, "{layout:?} {pull}");
         assert!(Layout::of(1024, &budget(204, 64)).age_units() < 3.5);
+    }
+
+    /// A colony of 32 among 32, at the bytes of 32 entries: in one row a representative would push
+    /// 31 records of 298 bytes.
+    #[test]
+    fn records_that_cost_more_than_is_earned_are_pushed_to_short_rows() {
+        let record_traffic = RecordTraffic {
+            colonies: 31,
+            record_bytes: 248,
+            average_bytes: [248; 2],
+            room_bytes: 1350,
+        };
+        let whole = budget(32, 64);
+        let rows = |budget: &Budget| Layout::of_colony(32, budget, &record_traffic).rows();
+        assert_eq!(rows(&whole), 1, "as earlier releases have them");
+        for bytes in [76, 38, 9] {
+            let changes = whole.with_changes(bytes, 1350);
+            assert_eq!(rows(&changes), 8);
+            let carried = record_traffic.carried(32, 8, &changes);
+            assert!(carried <= CARRIED_SHARE * whole.unit_bytes() as f64, "{carried}");
+            assert_eq!(rows(&budget(8, 64).with_changes(bytes, 1350)), 8, "nothing is enough");
+        }
     }
 
     #[test]

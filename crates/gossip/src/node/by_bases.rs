@@ -15,6 +15,7 @@ use super::envelope::Envelope;
 use super::intake::Received;
 use super::machine::Node;
 use super::outbox::Transmit;
+use crate::colony::RECORD_BYTES;
 use crate::config::MAX_PAYLOAD_BYTES;
 use crate::counters::{Counters, Dropped};
 use crate::delta::window::{Held, Receiver, Window};
@@ -53,11 +54,17 @@ impl Node {
         is_present && record.speaks.is_some_and(|speaks| speaks.reads >= CHANGES_VERSION)
     }
 
-    /// Looks what entries took in the answers since the last round: rows are laid out by that.
+    /// Looks what entries and records took in the answers since the last round: rows are laid out
+    /// by that, and what a colony carries is charged.
     pub(super) fn look_at_costs(&mut self) {
         let whole = self.format().entry_bytes();
         let Counters { answer_bytes_received, answer_entries_received, .. } = self.counters;
         self.entry_cost.look(whole, answer_bytes_received, answer_entries_received);
+        let Some(colony) = &self.colony else { return };
+        let whole = colony.table.average_bytes().unwrap_or(RECORD_BYTES);
+        let Counters { answer_record_bytes_received, answer_records_received, .. } = self.counters;
+        self.record_cost.look(whole, answer_record_bytes_received, answer_records_received);
+        self.record_bytes = [whole, self.record_cost.average_bytes(whole)];
     }
 
     /// Counts what the entries of an answer took.

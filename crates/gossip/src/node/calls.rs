@@ -108,8 +108,6 @@ impl Node {
         request.write(&mut buffer[body_at..body_at + room]);
         self.counters.calls_sent += 1;
         let bytes = self.seal(envelope, buffer, room);
-        // The asker pays for the answer, too.
-        self.strategy.spend(2 * bytes);
         Transmit { to: call.to, bytes, segment_bytes: bytes }
     }
 
@@ -193,7 +191,7 @@ impl Node {
         }
         self.count_record(outcome);
         if outcome == Taken::News {
-            self.push_record(now, record.colony);
+            self.push_record(record.colony);
         }
         Ok(())
     }

@@ -22,7 +22,7 @@ use super::trials::Trials;
 use super::verifier::Signing;
 use crate::age_keeper::AgeKeeper;
 use crate::catch_up::CatchUp;
-use crate::colony::Colony;
+use crate::colony::{Colony, RECORD_BYTES};
 use crate::config::{Capacity, Config};
 use crate::counters::Counters;
 use crate::delta::Origin;
@@ -55,6 +55,10 @@ pub struct Node {
     pub(super) origin: Option<Box<Origin>>,
     /// What entries take in answers.
     pub(super) entry_cost: EntryCost,
+    /// What records of other colonies take there.
+    pub(super) record_cost: EntryCost,
+    /// Bytes of a record on average: whole, and as it is told.
+    pub(super) record_bytes: [usize; 2],
     pub(super) membership: Membership,
     pub(super) chance: Chance,
     pub(super) strategy: Box<dyn Disseminate>,
@@ -124,6 +128,8 @@ impl Node {
             vector: if changes { vector.with_bases() } else { vector }.with_longest(payload_bytes),
             origin: changes.then(|| Box::new(Origin::new(id, payload_room))),
             entry_cost: EntryCost::default(),
+            record_cost: EntryCost::default(),
+            record_bytes: [RECORD_BYTES; 2],
             membership: Membership::new(max_nodes),
             // The salt is the first draw of a life, the phase the second.
             sealer: Sealer::new(keys, &config.cluster, colony, chance.bits()),

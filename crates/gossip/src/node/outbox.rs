@@ -13,6 +13,8 @@ use crate::vector::Vector;
 const MAX_ANSWERS: usize = 16;
 /// Windows pending in answer to pulls and half windows at one time; more are not answered.
 const MAX_REPLIES: usize = 64;
+/// Windows for others for which there is room from the start: more come at a time rarely, and late.
+const USUAL_REPLIES: usize = 8;
 
 /// Datagrams to send: `buffer[..bytes]`, in pieces of `segment_bytes`, the last maybe shorter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,7 +62,7 @@ impl Outbox {
         Self {
             asks: Vec::new(),
             orders: VecDeque::new(),
-            replies: VecDeque::new(),
+            replies: VecDeque::with_capacity(USUAL_REPLIES),
             offers: VecDeque::new(),
             urgent: Urgent::default(),
             window: Pieces::new(capacity),

@@ -5,12 +5,10 @@ use tidings_primitives::time::Instant;
 use super::machine::Node;
 use super::pieces::RecordsLeft;
 use crate::age;
-use crate::colony::caller::REPLY_CONTACTS;
 use crate::colony::id::ColonyId;
 use crate::colony::table::Taken;
 use crate::dissemination::context::{Order, What};
-use crate::wire::overhead_bytes;
-use crate::wire::record::{HEAD_BYTES, Records, write_record};
+use crate::wire::record::{Records, write_record};
 use crate::wire::window::Marks;
 
 impl Node {
@@ -23,27 +21,18 @@ impl Node {
     }
 
     /// Orders a record for the members of the own row.
-    pub(super) fn push_record(&mut self, now: Instant, colony: ColonyId) {
+    pub(super) fn push_record(&mut self, colony: ColonyId) {
         let Some(layout) = self.strategy.layout() else { return };
         let order = self.membership.order();
         let row = layout.members_of(layout.row_of(order.partition_point(|&id| id < self.own.id())));
         // Members may have come or gone since the layout was made.
         let row = &order[row.start.min(order.len())..row.end.min(order.len())];
-        let Some(record) = self.colony.as_ref().and_then(|own| own.table.get(colony)) else {
-            return;
-        };
-        let (whole, told) = (record.aggregate().len(), self.told_bytes(now, colony));
-        let contacts = REPLY_CONTACTS * (1 + self.own.address().as_bytes().len());
-        let beside = overhead_bytes(self.config.wire_version) + HEAD_BYTES + contacts;
-        let mut bytes = 0;
         for &id in row.iter().filter(|&&id| id != self.own.id()) {
             let record = self.membership.get(id).filter(|_| self.membership.is_target(id));
             let Some(record) = record else { continue };
             let order = Order::to(record, What::Record(colony), Marks::RECORDS);
             self.outbox.orders().push_back(order);
-            bytes += beside + if self.sends_changes_to(id) { told } else { whole };
         }
-        self.strategy.spend(bytes);
     }
 
     /// Takes the records behind the entries of a window, which were seen to be well formed.

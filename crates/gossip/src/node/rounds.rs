@@ -88,9 +88,13 @@ impl Node {
     ) -> R {
         let budget = self.budget();
         let colonies = self.colony.as_ref().map(|colony| {
-            let (colonies, record_bytes, room_bytes) =
-                (colony.table.len(), RECORD_BYTES, self.room_bytes());
-            (&colony.table, RecordTraffic { colonies, record_bytes, room_bytes })
+            let traffic = RecordTraffic {
+                colonies: colony.table.len(),
+                record_bytes: RECORD_BYTES,
+                average_bytes: self.record_bytes,
+                room_bytes: self.room_bytes(),
+            };
+            (&colony.table, traffic)
         });
         let mut context = Context {
             now,

@@ -109,16 +109,6 @@ impl Node {
         (records.finish(), count)
     }
 
-    /// Bytes in the place of the aggregate where a record is pushed to a member that reads changes.
-    pub(super) fn told_bytes(&self, now: Instant, id: ColonyId) -> usize {
-        let table = self.colony.as_ref().map(|colony| &colony.table);
-        let Some(record) = table.and_then(|table| table.get(id)) else { return 0 };
-        let base = table.and_then(|table| table.base(id));
-        let sent = now.before((YOUNG_UNITS * micros(self.config.interval)) as u64);
-        let holds = base.is_some_and(|base| Receiver::RowMate(sent).holds(0, base));
-        told(record, (base, holds), now, &mut [0; MAX_BYTES]).bytes()
-    }
-
     /// Refuses what are no records of version 3, or come where there are no colonies.
     pub(super) fn must_be_told_records(&self, records: &[u8]) -> Result<(), Dropped> {
         ToldRecords::of(records).try_for_each(|record| record.map(drop))?;

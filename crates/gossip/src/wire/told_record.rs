@@ -48,15 +48,6 @@ pub(crate) enum Told<'a> {
 }
 
 impl<'a> Told<'a> {
-    /// Bytes that lie in the place of the aggregate, with the digest that one change has.
-    pub(crate) fn bytes(self) -> usize {
-        match self {
-            Self::Whole { aggregate, .. } => aggregate.len(),
-            Self::Change(change) => NAME_BYTES + change.len(),
-            Self::WithBase { base, change, .. } => BASE_HEAD_BYTES + base.len() + change.len(),
-        }
-    }
-
     /// What lies in the place of the aggregate, in three pieces, and its kind.
     fn pieces(self) -> (u16, [u8; BASE_HEAD_BYTES], [&'a [u8]; 2]) {
         let no_head = [0; BASE_HEAD_BYTES];

@@ -240,7 +240,8 @@ impl ColoniesScenario {
 
     /// Records that ride along.
     pub(crate) fn record_traffic(&self, colonies: usize, record_bytes: usize) -> RecordTraffic {
-        RecordTraffic { colonies, record_bytes, room_bytes: self.room_bytes() }
+        let room_bytes = self.room_bytes();
+        RecordTraffic { colonies, record_bytes, average_bytes: [record_bytes; 2], room_bytes }
     }
 
     fn room_bytes(&self) -> usize {

@@ -16,7 +16,7 @@ const MEMBER_BYTES: u64 = 252;
 /// Bytes of a cell in each of the two tables from id to place.
 const TABLE_CELLS_BYTES: u64 = 16;
 /// Bytes of a node beside members and colonies, of its events, calls, datagrams, orders, ciphers.
-const NODE_BYTES: u64 = 52 << 10;
+const NODE_BYTES: u64 = 54 << 10;
 
 /// A checked scenario with all that was drawn before the run.
 #[derive(Debug)]

@@ -44,7 +44,6 @@ impl CompactColony<'_> {
         let held = self.aggregates[member * self.others + place] > 0 && repeats == 0;
         let grown = REPLY_HEAD_BYTES + record + GROWTH_BYTES;
         let call = SEAL_BYTES + if held { grown } else { MAX_CALL_BYTES };
-        self.nodes[member].puller.spend(2 * call);
         self.sent(member, 1, call);
         self.traffic.calls += 1;
         let arrived = !self.is_lost() && self.world.uptime.is_up(contact as usize, now);
@@ -79,7 +78,6 @@ impl CompactColony<'_> {
         let mates = self.layout.members_of(self.layout.row_of(member));
         let aggregate = self.world.aggregate_bytes;
         let bytes = OVERHEAD_BYTES + HEAD_BYTES + REPLY_CONTACTS * CONTACT_BYTES + aggregate;
-        self.nodes[member].puller.spend((mates.len() - 1) * bytes);
         for mate in mates.filter(|&mate| mate != member) {
             self.sent(member, 1, bytes);
             if !self.is_lost() && self.nodes[mate].up {

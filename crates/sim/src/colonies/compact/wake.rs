@@ -13,7 +13,8 @@ impl CompactColony<'_> {
     /// What a member does when it wakes: its round, a look in between, or what is due about doubts;
     /// when it wakes next.
     pub(super) fn wake(&mut self, now: i64, member: usize) -> i64 {
-        let unit_bytes = self.budget.unit_bytes();
+        let carried = self.record_traffic.charged(&self.layout, &self.budget);
+        let unit_bytes = self.budget.unit_bytes() - carried;
         let node = &mut self.nodes[member];
         if now >= node.next_round {
             let late = now - node.next_round;
