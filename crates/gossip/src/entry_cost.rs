@@ -5,6 +5,9 @@
 //! nodes that lay out rows alike have fresher entries; and a half is left only for what is well
 //! within another one, so that nodes do not go to and fro.
 //!
+//! What records of other colonies take there is told the same way, as an average: all members of a
+//! colony are charged for them.
+//!
 //! Invariant: without answers, and where entries are whole, it is a whole entry.
 
 /// What is left of earlier answers after as many as make [`LOOKED_AT`] entries.
