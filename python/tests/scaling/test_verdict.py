@@ -100,6 +100,16 @@ def test_growth_is_told_on_both_sides_of_a_step() -> None:
     assert evaluated(values.tolist(), "1").outcome is Outcome.VIOLATED
 
 
+def test_a_step_of_less_than_a_percent_is_not_named() -> None:
+    """It would be "by a factor of 1"."""
+    for factor, named in ((1.004, False), (1.04, True)):
+        values = noisy("n", 0.01, 5)
+        values[SIZES >= 1024] *= factor
+        found = evaluated(values.tolist(), "n")
+        assert found.outcome is Outcome.HOLDS
+        assert any("a step" in reason for reason in found.reasons) is named
+
+
 def test_a_step_in_noise_is_not_taken_for_growth() -> None:
     """Steps by 1.4 to 2.15 at places from the third size on, 3 % noise: no alarm, all caught."""
     sizes = np.exp2(np.arange(6.0, 14.0))

@@ -51,6 +51,8 @@ HOLDS = 0.9
 CREDIBLE = 0.95
 CLIFF_PROBABILITY = 0.95
 """From this probability on a step or a cliff is named."""
+SMALLEST_STEP = 0.01
+"""A step of a smaller share is not named: exact counters find those of a page of memory."""
 
 PLAIN_NOISE = 0.5
 """Below this probability that sizes scatter more than repetitions, what holds needs no step."""
@@ -190,6 +192,8 @@ def _named(steps: Steps) -> str:
     """Return what is said of a likely step, or nothing."""
     step = steps.likeliest
     if steps.probability < CLIFF_PROBABILITY or step.residual > LARGEST_RESIDUAL**2:
+        return ""
+    if abs(step.factor - 1) < SMALLEST_STEP:
         return ""
     return (
         f"a step between {step.below:g} and {step.above:g}, by a factor of {step.factor:.3g}; "
