@@ -47,13 +47,36 @@ impl EntryCost {
     }
 
     /// Bytes that one takes on average, where a whole one takes so many.
-    pub(crate) fn average_bytes(&self, whole_bytes: usize) -> usize {
+    fn average_bytes(&self, whole_bytes: usize) -> usize {
         (whole_bytes as f64 / self.average.unwrap_or(0.0).exp2()) as usize
     }
 
     /// Bytes that an entry takes, where a whole one takes so many.
     pub(crate) fn entry_bytes(&self, whole_bytes: usize) -> usize {
         (whole_bytes >> self.halvings).max(LEAST_BYTES.min(whole_bytes))
+    }
+}
+
+/// What entries and records take lately.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Costs {
+    pub(crate) entry: EntryCost,
+    record: EntryCost,
+    /// Bytes of a record on average: whole, and as it is told.
+    pub(crate) record_bytes: [usize; 2],
+}
+
+impl Costs {
+    /// Nothing was seen yet; a record is taken to have so many bytes.
+    pub(crate) fn new(record_bytes: usize) -> Self {
+        let (entry, record) = (EntryCost::default(), EntryCost::default());
+        Self { entry, record, record_bytes: [record_bytes; 2] }
+    }
+
+    /// Takes in what was counted of records so far, of which a whole one takes so many bytes.
+    pub(crate) fn look_at_records(&mut self, whole_bytes: usize, bytes: u64, records: u64) {
+        self.record.look(whole_bytes, bytes, records);
+        self.record_bytes = [whole_bytes, self.record.average_bytes(whole_bytes)];
     }
 }
 

@@ -109,7 +109,7 @@ impl ColonyTable {
         &self.records
     }
 
-    /// Bytes of a record on average, as it is sent whole with a contact; `None` while none is known.
+    /// Bytes of a record on average, sent whole with a contact; `None` while none is known.
     pub(crate) fn average_bytes(&self) -> Option<usize> {
         let (mut bytes, mut count) = (0, 0);
         for record in self.records.iter().filter(|record| record.birth.is_some()) {

@@ -59,12 +59,12 @@ impl Node {
     pub(super) fn look_at_costs(&mut self) {
         let whole = self.format().entry_bytes();
         let Counters { answer_bytes_received, answer_entries_received, .. } = self.counters;
-        self.entry_cost.look(whole, answer_bytes_received, answer_entries_received);
+        self.costs.entry.look(whole, answer_bytes_received, answer_entries_received);
         let Some(colony) = &self.colony else { return };
         let whole = colony.table.average_bytes().unwrap_or(RECORD_BYTES);
         let Counters { answer_record_bytes_received, answer_records_received, .. } = self.counters;
-        self.record_cost.look(whole, answer_record_bytes_received, answer_records_received);
-        self.record_bytes = [whole, self.record_cost.average_bytes(whole)];
+        let (bytes, records) = (answer_record_bytes_received, answer_records_received);
+        self.costs.look_at_records(whole, bytes, records);
     }
 
     /// Counts what the entries of an answer took.

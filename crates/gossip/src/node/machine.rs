@@ -30,7 +30,7 @@ use crate::detector;
 use crate::detector::Detection;
 use crate::dissemination::context::Disseminate;
 use crate::entry::{Incarnation, NodeId, Stamp};
-use crate::entry_cost::EntryCost;
+use crate::entry_cost::Costs;
 use crate::error::ConfigError;
 use crate::membership::{Member, Membership};
 use crate::share::Paces;
@@ -53,12 +53,8 @@ pub struct Node {
     pub(super) vector: Vector,
     /// Chooses its bases, if it sends changes.
     pub(super) origin: Option<Box<Origin>>,
-    /// What entries take in answers.
-    pub(super) entry_cost: EntryCost,
-    /// What records of other colonies take there.
-    pub(super) record_cost: EntryCost,
-    /// Bytes of a record on average: whole, and as it is told.
-    pub(super) record_bytes: [usize; 2],
+    /// What entries and records take in answers.
+    pub(super) costs: Costs,
     pub(super) membership: Membership,
     pub(super) chance: Chance,
     pub(super) strategy: Box<dyn Disseminate>,
@@ -127,9 +123,7 @@ impl Node {
             own: Own::of(&me, id, incarnation, payload_bytes),
             vector: if changes { vector.with_bases() } else { vector }.with_longest(payload_bytes),
             origin: changes.then(|| Box::new(Origin::new(id, payload_room))),
-            entry_cost: EntryCost::default(),
-            record_cost: EntryCost::default(),
-            record_bytes: [RECORD_BYTES; 2],
+            costs: Costs::new(RECORD_BYTES),
             membership: Membership::new(max_nodes),
             // The salt is the first draw of a life, the phase the second.
             sealer: Sealer::new(keys, &config.cluster, colony, chance.bits()),

@@ -91,7 +91,7 @@ impl Node {
             let traffic = RecordTraffic {
                 colonies: colony.table.len(),
                 record_bytes: RECORD_BYTES,
-                average_bytes: self.record_bytes,
+                average_bytes: self.costs.record_bytes,
                 room_bytes: self.room_bytes(),
             };
             (&colony.table, traffic)
@@ -191,6 +191,6 @@ impl Node {
         if !self.speaks_changes() {
             return whole;
         }
-        whole.with_changes(self.entry_cost.entry_bytes(entry_bytes), room)
+        whole.with_changes(self.costs.entry.entry_bytes(entry_bytes), room)
     }
 }
