@@ -4,7 +4,7 @@
 
 Written are `deaths-hour.csv`, a row, and its manifest. Every declared death is false.
 
-Exit status: 0 done, 1 the simulation failed, 2 wrong arguments, 130 Ctrl-C.
+Exit status: 0 done, 1 the simulation failed, 2 wrong arguments.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from drawing.manifest import ROOT, Table
+from drawing.manifest import ROOT, Table, exit_code
 
 SCENARIO = "crates/sim/scenarios/hour.toml"
 DEATHS = ("mistaken", "suspicions", "suspicions_cleared", "probes")
@@ -43,27 +43,27 @@ def row(report: dict[str, Any]) -> list[object]:
     ]
 
 
-def main() -> int:
+def simulate(tidings: Path, scenario: Path, output: Path) -> None:
     """Run the scenario, and write the table."""
+    seed = tomllib.loads(scenario.read_text(encoding="utf-8"))["seed"]
+    table = Table(output / "deaths-hour.csv", command="studies/deaths/run hour", seed=seed)
+    words = [str(tidings), "sim", "run", "--scenario", str(scenario), "--json"]
+    done = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True)
+    report = json.loads(done.stdout)
+    table.write_rows(COLUMNS, [row(report)], facts={"parameters": report["parameters"]})
+
+
+def main() -> int:
+    """Run the scenario of the command line; return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--tidings", type=Path, required=True, help="the command")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--scenario", type=Path, default=ROOT / SCENARIO)
-    options = parser.parse_args()
-    words = [str(options.tidings), "sim", "run", "--scenario", str(options.scenario), "--json"]
-    seed = tomllib.loads(options.scenario.read_text(encoding="utf-8"))["seed"]
-    table = Table(options.output / "deaths-hour.csv", command="studies/deaths/run hour", seed=seed)
-    done = subprocess.run(words, check=False, stdout=subprocess.PIPE, text=True)
-    if done.returncode != 0:
-        print(f"{' '.join(words)}: status {done.returncode}", file=sys.stderr)
-        return 1
-    report = json.loads(done.stdout)
-    table.write_rows(COLUMNS, [row(report)], facts={"parameters": report["parameters"]})
-    return 0
+    given = parser.parse_args()
+    return exit_code(
+        "hour", lambda: simulate(given.tidings, given.scenario, given.output), ValueError
+    )
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    sys.exit(main())
