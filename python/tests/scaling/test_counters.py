@@ -78,8 +78,7 @@ def test_tests_that_run_at_once_are_counted(folder: pytest.Pytester) -> None:
     result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines(
         [
-            # What a process maps beside may be a step of some pages, which is named behind that.
-            "<lambda> (pss): expected O(n), *: holds*",
+            "<lambda> (pss): expected O(n), *: holds",
             "boxes (allocations): expected O(n), *found O(n) ✓*: holds",
             "boxes (bytecodes): expected O(n), *found O(n) ✓*: holds",
             "boxes (heap): expected O(n), *: holds",
