@@ -131,7 +131,8 @@ fn dead_representatives_are_replaced_within_a_few_units() {
         cluster.crash(n);
     }
     // Two units until the record is late, one until the second representative's next round: until
-    // it notices that the first is silent it calls at that pace, and each unit from then on.
+    // it notices that the first is silent it calls at that pace, and each unit from then on. A call
+    // to a dead contact is repeated: a record is 1.5 units old then, after 8 units here.
     for (units, bound) in [(4, 3.1), (8, 1.1)] {
         cluster.run(units);
         let oldest = oldest_of_youngest(&cluster, members);

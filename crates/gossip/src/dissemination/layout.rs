@@ -261,9 +261,10 @@ impl Layout {
         let longest = members.min(MAX_ROW);
         let shortest = MIN_ROW.min(members);
         let layout = |rows| Self::with_rows(members, rows, budget, record_traffic);
-        let age = |rows: &usize| layout(*rows).age_units();
-        let youngest =
-            |rows: &mut dyn Iterator<Item = usize>| rows.min_by(|a, b| age(a).total_cmp(&age(b)));
+        let youngest = |rows: &mut dyn Iterator<Item = usize>| {
+            let layouts = rows.map(layout);
+            layouts.min_by(|a, b| a.age_units().total_cmp(&b.age_units()))
+        };
         let fewest = members.div_ceil(longest);
         let of_any_length = || youngest(&mut (shortest..=longest).map(|row| members.div_ceil(row)));
         // Nodes see what entries take, and may see it differently: rows are halves of rows.
@@ -276,16 +277,17 @@ impl Layout {
             let carried = record_traffic.map(|own| own.carried(members, *rows, budget));
             carried.is_none_or(|bytes| bytes <= CARRIED_SHARE * budget.unit_bytes() as f64)
         };
-        let rows = match budget.changes {
+        let found = match budget.changes {
             None => of_any_length(),
             Some(changes) => {
                 let is_whole = changes.entry_bytes == budget.entry_bytes;
-                let whole = is_whole.then(of_any_length).flatten().filter(affordable);
-                let rows = whole.or_else(|| youngest(&mut halved().filter(affordable)));
-                rows.or_else(|| halved().last())
+                let whole = is_whole.then(of_any_length).flatten();
+                let whole = whole.filter(|layout| affordable(&layout.rows));
+                let found = whole.or_else(|| youngest(&mut halved().filter(affordable)));
+                found.or_else(|| halved().last().map(layout))
             }
         };
-        layout(rows.unwrap_or(fewest))
+        found.unwrap_or_else(|| layout(fewest))
     }
 
     /// The layout of so many rows.
