@@ -126,6 +126,11 @@ impl Detection {
         self.row.pushed(id, now);
     }
 
+    /// A member has begun another life, or its life has ended.
+    pub fn turned(&mut self, id: NodeId, lives: bool, now: Instant) {
+        self.row.turned(id, lives, now);
+    }
+
     /// The next watched member whose push is missing, and whether it may be doubted for that.
     pub fn missing(&mut self, now: Instant) -> Option<(NodeId, bool)> {
         let detector = self.detector.as_ref()?;

@@ -6,8 +6,11 @@
 //! the mates watch, so that a push is due at about [`WATCHERS`] of them in each round.
 //!
 //! A push is missing one *wait* after it was due. If one got lost, the probe and its answer are
-//! what that costs. Others may push less often than this node reckons, where they lay out their
-//! rows otherwise: what lies between their pushes is measured, and counts where it is far more.
+//! what that costs. Others may push less often than this node reckons, or not at all, where they
+//! lay out their rows otherwise: what lies between their pushes is measured, and counts where it is
+//! far more; and where more pushes in a row are missing than get lost, the next is due ever later.
+//! Nothing is due of a member that has died or left, and a later life begins without what lay
+//! between the pushes of an earlier one.
 
 use core::time::Duration;
 
@@ -21,9 +24,14 @@ use crate::entry::NodeId;
 const WATCHERS: usize = 4;
 /// A time between two pushes counts for an eighth of their mean.
 const GAIN: u32 = 8;
-/// What is taken for the time between two pushes at most, in periods: of pushes that came, since
-/// somebody may have stood still, and of those that did not.
-const MOST_PERIODS: (u32, u32) = (4, 16);
+/// What is taken for the time between two pushes at most, in periods: who pushes may have stood
+/// still.
+const MOST_PERIODS: u32 = 4;
+/// So many missing pushes in a row are no chance: of 10,000 that happens to one where a tenth of
+/// the datagrams is lost.
+const LOST: u32 = 4;
+/// How often the time until the next push doubles at most, where more are missing.
+const MOST_DOUBLINGS: u32 = 4;
 
 /// A member that is watched.
 #[derive(Clone, Copy, Debug)]
@@ -35,11 +43,15 @@ struct Mate {
     due: Instant,
     /// Mean time between its pushes.
     gap: Duration,
+    /// Pushes that are missing since the last one that came.
+    missing: u32,
+    /// Whether it has died or left: nothing is due then.
+    is_gone: bool,
 }
 
 impl Mate {
     fn new(id: NodeId, now: Instant, period: Duration) -> Self {
-        Self { id, pushed: now, due: now + period, gap: period }
+        Self { id, pushed: now, due: now + period, gap: period, missing: 0, is_gone: false }
     }
 
     fn note(&mut self, gap: Duration) {
@@ -48,7 +60,8 @@ impl Mate {
 
     /// In what time its next push should come, where that is `period` by the layout.
     fn period(&self, period: Duration) -> Duration {
-        if self.gap * 2 <= period * 3 { period } else { self.gap }
+        let period = if self.gap * 2 <= period * 3 { period } else { self.gap };
+        period * (1 << self.missing.saturating_sub(LOST - 1).min(MOST_DOUBLINGS))
     }
 }
 
@@ -102,22 +115,31 @@ impl RowWatch {
     pub fn pushed(&mut self, id: NodeId, now: Instant) {
         let period = self.period;
         if let Some(mate) = self.mates.iter_mut().find(|mate| mate.id == id) {
-            mate.note(now.saturating_since(mate.pushed).min(period * MOST_PERIODS.0));
-            mate.pushed = now;
+            mate.note(now.saturating_since(mate.pushed).min(period * MOST_PERIODS));
+            (mate.pushed, mate.missing) = (now, 0);
             mate.due = now + mate.period(period);
+        }
+    }
+
+    /// A member has begun another life, or its life has ended.
+    pub fn turned(&mut self, id: NodeId, lives: bool, now: Instant) {
+        let period = self.period;
+        if let Some(mate) = self.mates.iter_mut().find(|mate| mate.id == id) {
+            *mate = Mate { is_gone: !lives, ..Mate::new(id, now, period) };
         }
     }
 
     /// This node stood still: what it missed may lie in its socket.
     pub fn restart(&mut self, now: Instant) {
         for mate in &mut self.mates {
-            *mate = Mate { gap: mate.gap, ..Mate::new(mate.id, now, mate.period(self.period)) };
+            let anew = Mate::new(mate.id, now, mate.period(self.period));
+            *mate = Mate { gap: mate.gap, is_gone: mate.is_gone, ..anew };
         }
     }
 
     /// When the next push is missing, if anybody is watched.
     pub fn due(&self, wait: Duration) -> Option<Instant> {
-        self.mates.iter().map(|mate| mate.due + wait).min()
+        self.mates.iter().filter(|mate| !mate.is_gone).map(|mate| mate.due + wait).min()
     }
 
     /// The next member whose push is missing, each once until another one is due. `is_doubted`:
@@ -129,7 +151,7 @@ impl RowWatch {
         is_doubted: impl Fn(NodeId) -> bool,
     ) -> Option<NodeId> {
         let period = self.period;
-        for mate in &mut self.mates {
+        for mate in self.mates.iter_mut().filter(|mate| !mate.is_gone) {
             let missing = mate.due + wait;
             if missing > now {
                 continue;
@@ -139,9 +161,7 @@ impl RowWatch {
                 mate.due = now;
                 continue;
             }
-            if !is_doubted(mate.id) {
-                mate.note(now.saturating_since(mate.pushed).min(period * MOST_PERIODS.1));
-            }
+            mate.missing += u32::from(!is_doubted(mate.id));
             // Who was late once is due when it would have been.
             mate.due = (mate.due + mate.period(period)).max(now);
             return Some(mate.id);
@@ -214,6 +234,31 @@ mod tests {
         assert_eq!(missed(&mut watch, 101..200, |unit| unit % 2 == 1), 0);
         missed(&mut watch, 200..300, |_| false);
         assert!(missed(&mut watch, 300..400, |_| false) < 12);
+    }
+
+    #[test]
+    fn some_that_are_lost_in_a_row_change_no_pace() {
+        let (mut watch, _) = watch(UNIT);
+        missed(&mut watch, 1..50, |_| true);
+        assert_eq!(missed(&mut watch, 50..53, |_| false), 3);
+        assert_eq!(missed(&mut watch, 53..60, |_| true), 0);
+        assert_eq!(missed(&mut watch, 60..63, |_| false), 3);
+    }
+
+    #[test]
+    fn a_later_life_is_missed_as_soon_as_the_first() {
+        let (mut watch, start) = watch(UNIT);
+        missed(&mut watch, 1..10, |_| true);
+        let died = start + UNIT * 10;
+        watch.turned(MATE, false, died);
+        watch.turned(NodeId(3), false, died);
+        assert_eq!(watch.due(WAIT), None);
+        assert_eq!(watch.missing(died + UNIT * 60, WAIT, |_| false), None);
+        let returned = died + UNIT * 60;
+        watch.turned(MATE, true, returned);
+        watch.pushed(MATE, returned);
+        assert_eq!(watch.due(WAIT), Some(returned + UNIT + WAIT));
+        assert_eq!(watch.missing(returned + UNIT + WAIT, WAIT, |_| false), Some(MATE));
     }
 
     #[test]

@@ -100,7 +100,7 @@ impl Node {
                 self.emit(Event::Suspected(name));
             }
             if step == Step::Declare {
-                self.declare(&doubt);
+                self.declare(now, &doubt);
             }
             // Also who was just declared dead: if it lives, it shall hear of it first.
             self.detection.query(Query::probe(doubt.id));
@@ -160,13 +160,13 @@ impl Node {
 
     /// Declares a member dead since the doubt began: a node that has received a newer entry knows
     /// better.
-    fn declare(&mut self, doubt: &Doubt) {
+    fn declare(&mut self, now: Instant, doubt: &Doubt) {
         let id = doubt.id;
         self.detection.end(id);
         let Some(held) = self.vector.get(id).map(|entry| entry.stamp) else { return };
         self.vector.bury(id, doubt.since);
         self.counters.deaths_declared += 1;
-        self.turned(id, held, Stamp::dead(held.incarnation()));
+        self.turned(now, id, held, Stamp::dead(held.incarnation()));
     }
 
     /// News has come of a member that is held as dead, made after its death: it must hear of it, to

@@ -67,13 +67,13 @@ impl Node {
             Merged::News(held) => {
                 self.counters.entries_news += 1;
                 if held.incarnation() != stamp.incarnation() || stamp.is_last() {
-                    self.turned(id, held, stamp);
+                    self.turned(now, id, held, stamp);
                     self.see_to_card(id, stamp, from);
                 }
             }
             Merged::First => {
                 self.counters.entries_news += 1;
-                self.first_heard(id, stamp);
+                self.first_heard(now, id, stamp);
                 self.see_to_card(id, stamp, from);
             }
             Merged::Stale => self.counters.entries_stale += 1,
@@ -173,8 +173,8 @@ impl Node {
     }
 
     #[cold]
-    fn first_heard(&mut self, id: NodeId, stamp: Stamp) {
-        self.note_farewell(id, stamp);
+    fn first_heard(&mut self, now: Instant, id: NodeId, stamp: Stamp) {
+        self.note_farewell(now, id, stamp);
         if self.config.capacity != Capacity::Full {
             // Entries come and go all the time: that is no event, and nothing was gained.
             return;
@@ -190,9 +190,9 @@ impl Node {
 
     /// A member has begun a later life, or has left, or was declared dead.
     #[cold]
-    pub(super) fn turned(&mut self, id: NodeId, held: Stamp, stamp: Stamp) {
+    pub(super) fn turned(&mut self, now: Instant, id: NodeId, held: Stamp, stamp: Stamp) {
         self.changed(id);
-        self.note_farewell(id, stamp);
+        self.note_farewell(now, id, stamp);
         let Some(record) = self.membership.get(id) else { return };
         let name = record.name.to_string();
         self.emit(match held.is_last() {
@@ -204,8 +204,9 @@ impl Node {
     }
 
     /// Sends to a member that lives, and hurries the news of one that has left or died.
-    fn note_farewell(&mut self, id: NodeId, stamp: Stamp) {
+    fn note_farewell(&mut self, now: Instant, id: NodeId, stamp: Stamp) {
         self.membership.set_target(id, !stamp.is_last());
+        self.detection.turned(id, !stamp.is_last(), now);
         if stamp.is_last() {
             if let Some(record) = self.membership.get(id) {
                 self.catch_up.lost(record.address);

@@ -66,12 +66,15 @@ impl CompactColony<'_> {
                 return false;
             }
         }
-        // A later life, and what comes after a tombstone, say nothing of habits.
-        if held > 0 && sent > 0 && watch.lives.are_one(origin, held, sent) {
+        let is_same_life = held > 0 && sent > 0 && watch.lives.are_one(origin, held, sent);
+        let watcher = &mut watch.watchers[to];
+        if is_same_life {
             watch.silences[at].note(age_steps(now, held));
+        } else if sent > 0 {
+            // A later life, and what comes after a tombstone, say nothing of habits.
+            watcher.detection.turned(id_of(origin), true, watch.clock.instant(now));
         }
         self.entries[at] = sent;
-        let watcher = &mut watch.watchers[to];
         watcher.dead -= usize::from(held < 0);
         if sent < 0 {
             self.learn_death(now, to, origin);
@@ -104,6 +107,7 @@ impl CompactColony<'_> {
         watch.obituaries.learnt(member, (origin, life), now);
         let watcher = &mut watch.watchers[member];
         watcher.dead += 1;
+        watcher.detection.turned(id_of(origin), false, watch.clock.instant(now));
         watcher.urgent.add(id_of(origin), members);
         let hearers = detector::hearers(members - 1 - watcher.dead);
         let births = &self.entries[row];
