@@ -60,7 +60,7 @@ pub const RELAYS: usize = 3;
 pub const DEAD_PROBE_UNITS: u64 = 2;
 /// Members that each node notifies at once of a death that it learns of, beside one for each
 /// doubling of the members: then hardly anybody is left, also where a tenth is lost.
-const HEARERS: usize = 2;
+const HEARERS: usize = 6;
 /// Doubts begun in a unit of time, at most.
 pub const NEW_DOUBTS: usize = 8;
 /// Doubts at one time, at most.
