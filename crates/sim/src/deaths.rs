@@ -21,6 +21,8 @@ pub struct Deaths {
     pub half_ms: Option<f64>,
     /// Until all of them knew: the median.
     pub all_ms: Option<f64>,
+    /// The same: what one in a hundred exceeds.
+    pub all_p99_ms: Option<f64>,
     /// The same: the longest.
     pub all_worst_ms: Option<f64>,
     /// Lives that were declared dead while their node was up or stood still.
@@ -111,8 +113,9 @@ impl Obituaries {
         Deaths {
             crashes: spreads.len() as u32,
             known_to_all: all.len() as u32,
-            half_ms: median(&mut half),
-            all_ms: median(&mut all),
+            half_ms: quantile(&mut half, 0.5),
+            all_ms: quantile(&mut all, 0.5),
+            all_p99_ms: quantile(&mut all, 0.99),
             all_worst_ms: all.iter().copied().reduce(f64::max),
             mistaken: self.mistaken() as u32,
             ..Deaths::default()
@@ -148,9 +151,10 @@ impl Crash {
     }
 }
 
-fn median(values: &mut [f64]) -> Option<f64> {
+/// The value that this share of them does not reach.
+fn quantile(values: &mut [f64], share: f64) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
+    values.get((values.len() as f64 * share) as usize).copied()
 }
 
 #[cfg(test)]
@@ -170,6 +174,14 @@ mod tests {
         assert_eq!((deaths.crashes, deaths.known_to_all, deaths.mistaken), (1, 1, 1));
         assert_eq!((deaths.half_ms, deaths.all_ms), (Some(200.0), Some(300.0)));
         assert_eq!(Obituaries::default().sum(&[]).all_worst_ms, None);
+    }
+
+    #[test]
+    fn quantiles_are_of_the_sorted_values() {
+        let mut values: Vec<f64> = (0..200).rev().map(f64::from).collect();
+        let quantiles = [0.0, 0.5, 0.99].map(|share| quantile(&mut values, share));
+        assert_eq!(quantiles, [Some(0.0), Some(100.0), Some(198.0)]);
+        assert_eq!(quantile(&mut [], 0.99), None);
     }
 
     #[test]

@@ -22,13 +22,18 @@ pub(super) struct Options {
     /// The random seed of each case
     #[arg(long, value_name = "N", default_value_t = 3)]
     seed: u64,
+    /// How many nodes are killed, one after the other, in each case
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    kills: u32,
 }
 
 /// Simulates all cases and writes the table.
 pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let stop = Stop::at_signals().map_err(SimulationError::Signals)?;
     let all = cases();
-    let of = |case: &Case| case.scenario(options.seed).map(|scenario| vec![scenario]);
+    let of =
+        |case: &Case| case.scenario(options.seed, options.kills).map(|scenario| vec![scenario]);
     let scenarios: Result<Vec<Vec<Scenario>>, _> = all.iter().map(of).collect();
     let scenarios = scenarios.map_err(SimulationError::from)?;
     let place = place_of(options.output.as_deref(), "deaths", options.seed)?;
