@@ -1,7 +1,7 @@
 //! The whole comparison: every peer at the same work, three times each, never two at once.
 //!
-//! Writes `peers.csv`, one row for each peer, setting and number of nodes, and
-//! `peers.manifest.json`, which says how it came about. A value is the median of the runs; of the
+//! Writes `peers.csv`, or a table of another name, one row for each peer, setting and number of
+//! nodes, and its manifest, which says how it came about. A value is the median of the runs; of the
 //! average age the least and the most are told too.
 
 use std::path::{Path, PathBuf};
@@ -24,6 +24,9 @@ struct Invocation {
     /// Where the table is written.
     #[arg(long, default_value = "studies/peers")]
     output: PathBuf,
+    /// The name of the table.
+    #[arg(long, default_value = "peers")]
+    name: String,
     /// Numbers of nodes.
     #[arg(long, value_delimiter = ',', default_values_t = [64, 128])]
     nodes: Vec<usize>,
@@ -58,8 +61,7 @@ enum Peer {
 }
 
 /// What tidings runs with.
-const SETTINGS: [&str; 5] =
-    ["uniform:20%", "grid:100%", "grid:80%", "grid:50%", "grid:33%:readings"];
+const SETTINGS: [&str; 4] = ["uniform:20%", "grid:100%", "grid:80%", "grid:50%"];
 
 const ALL: [Peer; 4] = [Peer::Chitchat, Peer::Memberlist, Peer::Foca, Peer::Tidings];
 
@@ -225,7 +227,7 @@ fn announced(invocation: &Invocation) -> anyhow::Result<Table> {
     let memberlist = GO_MOD.lines().find_map(|line| line.split("hashicorp/memberlist v").nth(1));
     let command = command_line("target/peers/release/comparison");
     let seeds = Seed::Each((1..=invocation.runs).collect());
-    let mut place = Table::in_folder(&invocation.output, "peers", &command, Some(seeds))?;
+    let mut place = Table::in_folder(&invocation.output, &invocation.name, &command, Some(seeds))?;
     for peer in ["chitchat", "foca", "tokio"] {
         place.version(peer, locked(peer));
     }
