@@ -59,6 +59,39 @@ fn compact_and_full_agree() {
     }
 }
 
+/// What members of other versions are told is whole, what those of version 3 tell each other is
+/// changes: all of them know all, also where a tenth is lost and nodes restart with other readings.
+#[test]
+fn members_of_all_versions_know_each_other() {
+    let of = |wire_versions: &[u8]| ColoniesScenario {
+        mode: Mode::Full,
+        seed: 7,
+        nodes: 256,
+        colony_nodes: 64,
+        units: 40,
+        loss: 0.1,
+        churn_percent_per_minute: 100.0,
+        news_percent: 5.0,
+        window: Window::Entries(48),
+        wire_versions: wire_versions.to_vec(),
+        ..ColoniesScenario::default()
+    };
+    let ages = |wire_versions: &[u8]| {
+        let report = run(&of(wire_versions));
+        assert!(
+            report.node_unit_bytes <= Some(report.node_unit_bytes_allowed as f64),
+            "{report:?}"
+        );
+        [report.age_avg_units, report.aggregate_age_avg_units].map(|age| age.expect("measured"))
+    };
+    let (whole, mixed, changes) = (ages(&[1]), ages(&[1, 2, 3]), ages(&[3]));
+    println!("{whole:?} {mixed:?} {changes:?}");
+    for ((whole, mixed), changes) in whole.into_iter().zip(mixed).zip(changes) {
+        assert!(mixed <= 1.1 * whole, "{mixed} units, whole entries {whole}");
+        assert!(changes <= 0.75 * whole, "{changes} units, whole entries {whole}");
+    }
+}
+
 /// The same detector in both modes, and the same crashes. Over the random seeds 1, 2, 3 and 7, with
 /// and without loss, mean times differed by up to 1.0 %, the greatest by 6 %, suspicions and ages
 /// by 1.0 %, probes and bytes by 1.4 %. The window is smaller than a colony: otherwise it is as
