@@ -77,9 +77,9 @@ uniform,1024,20,0.1,0,0,4,10.965,9.0,31.85,44.92,90.0,0.800,16000,1.00,12.00,0
 uniform,1024,20,0,0,3600000,4,9.801,8.5,28.34,39.79,80.0,0.800,16000,1.00,12.00,0
 """
 DEATHS = """\
-strategy,host,loss_percent,crashes,known_to_all,half_ms,all_ms,all_worst_ms,false_deaths
-grid,refuses,0,20,20,318.4,366.2,721.0,0
-uniform,silent,10,20,20,3260.1,3762.0,5094.9,0
+strategy,host,loss_percent,crashes,known_to_all,half_ms,all_ms,all_p99_ms,all_worst_ms,false_deaths
+grid,refuses,0,20,20,318.4,366.2,721.0,721.0,0
+uniform,silent,10,20,20,3260.1,3762.0,5094.9,5094.9,0
 """
 DEATHS_AGENTS = """\
 loss_percent,kill,host,others,half_ms,all_ms
