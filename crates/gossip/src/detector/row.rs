@@ -66,18 +66,24 @@ impl Mate {
 }
 
 /// Which mates of its row the member in place `own` watches, by their places in the order of ids,
-/// and in how many rounds each of them pushes once: those at which each is due to push in a round,
-/// or some of them.
-pub fn watched(layout: &Layout, own: usize) -> (impl Iterator<Item = usize> + Clone + use<>, u32) {
+/// and in how many rounds each of them pushes once to those that live: those at which each is due
+/// to push in a round, or some of them.
+pub fn watched<L: Fn(usize) -> bool>(
+    layout: &Layout,
+    own: usize,
+    lives: L,
+) -> (impl Iterator<Item = usize> + Clone + use<L>, u32) {
     let row = layout.members_of(layout.row_of(own));
     let pushes = (row.len() - 1) as f64 / layout.push_units;
+    // To a mate all others live that live to this member, which is one of its mates itself.
+    let living = row.clone().filter(|&mate| mate != own && lives(mate)).count();
     let step = (pushes as usize / WATCHERS).max(1);
     let is_watched = {
         let row = row.clone();
         move |mate: &usize| *mate != own && pusher::step_of(&row, *mate, own) % step == 0
     };
     // In so many rounds each mate has had its turn, and for what is whole no more than that.
-    let rounds = (layout.push_units - 1e-9).ceil().max(1.0) as u32;
+    let rounds = (living as f64 / pushes - 1e-9).ceil().max(1.0) as u32;
     (row.filter(is_watched), rounds)
 }
 
@@ -102,11 +108,10 @@ impl RowWatch {
         period: Duration,
         now: Instant,
     ) {
-        let known = self.mates.iter().map(|mate| mate.id);
-        if self.period == period && known.eq(ids.clone()) {
+        self.period = period;
+        if self.mates.iter().map(|mate| mate.id).eq(ids.clone()) {
             return;
         }
-        self.period = period;
         self.mates.clear();
         self.mates.extend(ids.take(MAX_ROW).map(|id| Mate::new(id, now, period)));
     }

@@ -119,7 +119,9 @@ impl Disseminate for Grid {
         let Some(layout) = self.layout(context) else { return };
         let carried = context.colonies.map_or(0, |(_, own)| own.charged(&layout, &context.budget));
         self.puller.earn(context.budget.unit_bytes() - carried);
-        let mates = self.pusher.round(&layout, context.own_index());
+        let (own, membership) = (context.own_index(), context.membership);
+        let lives = |mate: usize| membership.is_target(membership.order()[mate]);
+        let mates = self.pusher.round(&layout, own, lives);
         let pushes = push(context, mates);
         self.puller.spend(pushes * context.budget.push_bytes());
         // Nodes differ in the round in which they stray.

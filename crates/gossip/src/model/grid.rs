@@ -204,7 +204,7 @@ impl<'a> Play<'a> {
     }
 
     fn round(&mut self, unit: u32) {
-        let pushes = self.pusher.round(self.layout, self.own).count();
+        let pushes = self.pusher.round(self.layout, self.own, |_| true).count();
         let each = self.budget.push_bytes();
         self.puller.spend(pushes * each);
         self.send(pushes * each, pushes, pushes);

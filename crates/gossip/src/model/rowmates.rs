@@ -51,7 +51,7 @@ impl Row {
             }
             for (origin, pusher) in pushers.iter_mut().enumerate() {
                 now[origin * length + origin] = 0;
-                for mate in pusher.round(layout, first + origin) {
+                for mate in pusher.round(layout, first + origin, |_| true) {
                     if !lost(chance, loss) {
                         now[(mate - first) * length + origin] = 0;
                     }

@@ -64,7 +64,8 @@ impl Node {
             return;
         };
         let own = order.partition_point(|&id| id < self.own.id());
-        let (mates, rounds) = detector::watched(&layout, own);
+        let lives = |mate: usize| self.membership.is_target(order[mate]);
+        let (mates, rounds) = detector::watched(&layout, own, lives);
         let mates = mates.map(|mate| order[mate]);
         self.detection.watch(mates, self.config.interval * rounds, now);
     }

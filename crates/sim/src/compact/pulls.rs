@@ -62,7 +62,7 @@ impl Compact {
         self.renew(now, node);
         let Play::Grid(grid) = &mut self.play else { return };
         let own = &mut grid.nodes[node];
-        let mates: Vec<usize> = own.pusher.round(&grid.layout, node).collect();
+        let mates: Vec<usize> = own.pusher.round(&grid.layout, node, |_| true).collect();
         own.puller.spend(mates.len() * self.budget.push_bytes());
         let stray = round % STRAY_UNITS == node as u32 % STRAY_UNITS;
         let entries = self.budget.datagram_entries.min(self.budget.window_entries);

@@ -49,8 +49,10 @@ impl CompactColony<'_> {
 
     /// Watches mates of the own row.
     pub(super) fn watch_row(&mut self, now: i64, member: usize) {
+        let row = self.row_of(member);
         let Some(watch) = self.watch.as_mut() else { return };
-        let (mates, rounds) = detector::watched(&self.layout, member);
+        let births = &self.entries[row];
+        let (mates, rounds) = detector::watched(&self.layout, member, |mate| births[mate] >= 0);
         let (at, period) = (watch.clock.instant(now), watch.clock.unit() * rounds);
         watch.watchers[member].detection.watch(mates.map(id_of), period, at);
     }

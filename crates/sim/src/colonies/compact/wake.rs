@@ -69,8 +69,9 @@ impl CompactColony<'_> {
         self.look_for_silence(now, member, late);
         let first = self.first_of(member);
         let (row, node) = (self.row_of(member), &mut self.nodes[member]);
-        let mates = node.pusher.round(&self.layout, member);
-        let mates: Vec<usize> = mates.filter(|mate| self.entries[row.start + mate] >= 0).collect();
+        let lives = |mate: usize| self.entries[row.start + mate] >= 0;
+        let mates = node.pusher.round(&self.layout, member, lives);
+        let mates: Vec<usize> = mates.filter(|&mate| lives(mate)).collect();
         node.puller.spend(mates.len() * self.budget.window_bytes(1));
         for mate in mates {
             self.sent(member, 1, self.budget.window_bytes(1 + first.len()));
