@@ -50,6 +50,15 @@ static void measure(Bench *bench, MPI_Comm comm, const CollectiveKind *kind, Lab
     collective_close(&setup.collective);
 }
 
+/* Says of all operations why they are not measured on a communicator. */
+static void skip_each(Bench *bench, const char *variant, bool parallel, const char *reason)
+{
+    for (int at = 0; at < COLLECTIVE_COUNT; at++)
+        if (settings_lists(bench->settings.operations, COLLECTIVES[at].name))
+            skip(bench, parallel ? COLLECTIVES[at].parallel : COLLECTIVES[at].name, variant,
+                 reason);
+}
+
 /* All operations, with messages of both sizes. */
 static void each_operation(Bench *bench, MPI_Comm comm, const char *variant, int count,
                            bool parallel)
@@ -88,7 +97,7 @@ static void on(Bench *bench, MPI_Comm comm, const char *variant)
     if (most > 1)
         each_operation(bench, comm, variant, most, false);
     else
-        skip(bench, "barrier", variant, "has one rank: start more");
+        skip_each(bench, variant, false, "has one rank: start more");
     if (comm != MPI_COMM_NULL)
         MPI_Comm_free(&comm);
 }
@@ -96,7 +105,7 @@ static void on(Bench *bench, MPI_Comm comm, const char *variant)
 void test_collectives(Bench *bench)
 {
     if (bench->ranks < 2) {
-        skip(bench, "barrier", "WORLD", "needs 2 ranks: start more");
+        skip_each(bench, "WORLD", false, "needs 2 ranks: start more");
         return;
     }
     MPI_Comm comm, grid;
@@ -122,8 +131,8 @@ void test_parallel(Bench *bench)
     const Places *places = &bench->places;
     int most = places->nodes > 1 ? places->each : bench->ranks / 2;
     if (most < 1) {
-        skip(bench, "parallel-barrier", "",
-             places->unfit[0] ? places->unfit : "needs 2 ranks: start more");
+        skip_each(bench, "", true,
+                  places->unfit[0] ? places->unfit : "needs 2 ranks: start more");
         return;
     }
     /* Over nodes, as many as cores; on one node, of two ranks each. */

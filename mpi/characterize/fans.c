@@ -126,8 +126,8 @@ void test_fans(Bench *bench)
 {
     int ranks[MOST_NEIGHBOURS + 1], most = ranks_of_fan(bench, ranks);
     double largest = bench->settings.largest;
-    if (most < 1)
-        skip(bench, "fan-in", "", "needs 2 ranks: start more");
+    for (int in = 0; in < 2 && most < 1; in++)
+        skip(bench, in ? "fan-in" : "fan-out", "", "needs 2 ranks: start more");
     for (int count = 1; count <= most; count++) {
         MPI_Comm comm = bench_group(bench, ranks, count + 1);
         for (double bytes = fmin(64, largest); bytes <= largest; bytes = bench_next(bench, bytes))

@@ -23,17 +23,26 @@ static void sweep(Bench *bench, const char *latency, const char *bandwidth, cons
     }
 }
 
+/* Says of both figures why they are not there. */
+static void skip_both(Bench *bench, const char *latency, const char *bandwidth,
+                      const char *variant, const char *reason)
+{
+    skip(bench, latency, variant, reason);
+    skip(bench, bandwidth, variant, reason);
+}
+
 void test_pair(Bench *bench)
 {
     if (bench->ranks < 2) {
-        skip(bench, "latency", "in cache", "needs 2 ranks: start more");
+        skip_both(bench, "latency", "bandwidth", "in cache", "needs 2 ranks: start more");
         return;
     }
     int other = bench->places.nodes > 1 ? places_rank(&bench->places, 1, 0) : 1;
     int first = bench->places.nodes > 1 ? places_rank(&bench->places, 0, 0) : 0;
     sweep(bench, "latency", "bandwidth", &(Flow){ first, other, "in cache" }, 0);
     if (bench->simulated)
-        skip(bench, "latency", "out of cache", "a simulated machine has no caches");
+        skip_both(bench, "latency", "bandwidth", "out of cache",
+                  "a simulated machine has no caches");
     else
         sweep(bench, "latency", "bandwidth", &(Flow){ first, other, "out of cache" },
               (size_t)bench->settings.beyond_cache);
@@ -43,7 +52,8 @@ void test_cores(Bench *bench)
 {
     int first = places_rank(&bench->places, 0, 0);
     if (places_rank(&bench->places, 0, 1) < 0)
-        skip(bench, "core-latency", "", "needs 2 ranks on a node: start more");
+        skip_both(bench, "core-latency", "core-bandwidth", "",
+                  "needs 2 ranks on a node: start more");
     for (int core = 1; core <= MOST_CORES; core++) {
         char variant[40];
         int other = places_rank(&bench->places, 0, core);

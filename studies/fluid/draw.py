@@ -125,6 +125,18 @@ def figure(table: Table) -> Figure:
     return made
 
 
+def share(table: Table, processes: int) -> str:
+    """Return what P0 to P3 keeps of its bandwidth beside P1 to P2; no rows on a short ring."""
+    rows = [row for row in chosen(table, "overlap") if row.whole("processes") == processes]
+    largest = max((row.whole("bytes") for row in rows), default=0)
+    by_flow = {
+        row.text("variant"): row.number("seconds") for row in rows if row.whole("bytes") == largest
+    }
+    if not by_flow:
+        return "-"
+    return f"{100 * by_flow['P0-P3, no overlap'] / by_flow['P0-P3, with P1-P2']:.0f} %"
+
+
 def size_lines(table: Table) -> str:
     """Return a line for each size."""
     found, small = halo(table, 1024), halo(table, 2)
@@ -146,6 +158,7 @@ def size_lines(table: Table) -> str:
                 f"{1e6 * far.number('seconds'):.2f} ({far.whole('count')})",
                 f"{1e3 * at[1]:.3f}",
                 f"{at[1 << 20]:.3f}",
+                share(table, processes),
                 f"{1e6 * least:.1f}",
                 f"{1e6 * best:.0f}",
                 f"{1e6 * worst:.0f}",
@@ -153,7 +166,8 @@ def size_lines(table: Table) -> str:
             ]
         )
     heading = ["processes", "nearest, µs", "farthest, µs (hops)", "hot spot 1 B, ms"]
-    heading += ["1 MiB, s", "HALO N = 2, µs", "N = 1,024, best order, µs", "worst", "ratio"]
+    heading += ["1 MiB, s", "a flow beside another keeps", "HALO N = 2, µs"]
+    heading += ["N = 1,024, best order, µs", "worst", "ratio"]
     return markdown(heading, lines)
 
 

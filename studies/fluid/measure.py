@@ -105,7 +105,7 @@ def growth(tidings: Path, kept: Path, output: Path) -> None:
     for processes, shape in TORI.items():
         begin = time.monotonic()
         size = ["--cores", str(CORES), "--factor", "1048576"]
-        tests = options("--test", ("hops", "hotspot"))
+        tests = options("--test", ("hops", "hotspot", "overlap"))
         found = fluid(tidings, "torus", shape, *size, *tests)
         orders = [] if processes == ALL_ORDERS else options("--order", FEW)
         for side in HALO_SIDES:

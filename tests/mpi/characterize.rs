@@ -93,11 +93,14 @@ fn what_arrives_is_right_under_each_mpi_and_all_samples_are_kept() {
 #[test]
 fn what_cannot_be_measured_is_skipped_with_the_reason() {
     let alone = measured(Mpi::Mpich, 1, &[], LITTLE);
-    for test in
-        ["latency", "core-latency", "overlap", "streams", "hotspot", "fan-in", "barrier", "halo"]
-    {
+    // Every test that a figure is of has the reason itself.
+    let pairs = ["latency", "bandwidth", "core-latency", "core-bandwidth", "overlap", "streams"];
+    let groups = ["hotspot", "fan-in", "fan-out", "barrier", "bcast", "allreduce", "allgather"];
+    let further = ["parallel-barrier", "parallel-bcast", "parallel-allgather", "halo"];
+    for test in pairs.into_iter().chain(groups).chain(further) {
         assert!(of(&alone, test).is_empty(), "{test}");
-        assert!(skipped(&alone, test)[0].contains("start more"), "{test}");
+        let said = skipped(&alone, test);
+        assert!(said.first().is_some_and(|own| own.contains("start more")), "{test}: {said:?}");
     }
     // Without all of its components for windows this MPI has none.
     let without = ["--mca", "osc", "^pt2pt,ucx,sm,monitoring,rdma"];
