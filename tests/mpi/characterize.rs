@@ -90,6 +90,20 @@ fn what_arrives_is_right_under_each_mpi_and_all_samples_are_kept() {
     }
 }
 
+/// Waiting ranks yield: one that waits for all others would wait for a time slice of each.
+#[test]
+fn sixty_four_ranks_on_few_cores_are_measured() {
+    let words = format!("{LITTLE} --test collectives --operations barrier,allreduce");
+    let rows = measured(Mpi::Mpich, 64, &[], &words);
+    for test in ["barrier", "allreduce"] {
+        let own = of(&rows, test);
+        let communicators: BTreeSet<&str> =
+            own.iter().filter_map(|row| row["variant"].as_str()).collect();
+        assert_eq!(communicators.len(), 5, "{test}: {:?}", skipped(&rows, test));
+        assert!(own.iter().all(|row| row["valid"] == true), "{own:?}");
+    }
+}
+
 #[test]
 fn what_cannot_be_measured_is_skipped_with_the_reason() {
     let alone = measured(Mpi::Mpich, 1, &[], LITTLE);
