@@ -48,6 +48,29 @@ def agents(table: Table) -> dict[str, str]:
     return {"deaths-agents": markdown(names, lines)}
 
 
+def hour(table: Table) -> dict[str, str]:
+    """Return what became of the hour in which nobody dies."""
+    lines = []
+    for row in table:
+        nodes, units = row.whole("nodes"), row.whole("units")
+        probes, suspicions = row.whole("probes"), row.whole("suspicions")
+        cleared = row.whole("suspicions_cleared")
+        broken = row.whole("understated_ages") + row.whole("lowered_entries")
+        lines.append(
+            [
+                f"{nodes:,}",
+                f"{units:,}",
+                f"**{row.whole('mistaken')}**",
+                f"{suspicions:,}, {cleared:,} cleared",
+                f"{probes:,}, {probes / nodes / units:.2f} a node and unit",
+                f"{row.number('age_avg_units'):.1f} units",
+                f"{row.whole('pairs_checked'):,} ages, {broken} violations",
+            ]
+        )
+    names = ["nodes", "units", "false deaths", "suspected", "probes", "average age", "checks"]
+    return {"deaths-hour": markdown(names, lines)}
+
+
 DRAWN = (
     Drawn(
         "deaths.csv",
@@ -55,6 +78,7 @@ DRAWN = (
         tables=simulated,
     ),
     Drawn("deaths-agents.csv", ("loss_percent", "half_ms", "all_ms"), tables=agents),
+    Drawn("deaths-hour.csv", ("nodes", "units", "mistaken", "probes"), tables=hour),
 )
 
 if __name__ == "__main__":

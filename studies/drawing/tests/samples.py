@@ -88,6 +88,11 @@ loss_percent,kill,host,others,half_ms,all_ms
 0,3,18,47,520,850
 10,1,4,47,330,611
 """
+DEATHS_HOUR = """\
+seed,nodes,interval,units,datagrams,lost,age_avg_units,mistaken,suspicions,suspicions_cleared,\
+probes,pairs_checked,understated_ages,lowered_entries,trace_hash
+1,64,256ms,1000,76800,7680,4.346,0,1234,1234,32000,1753974,0,0,80c5
+"""
 STARVED = """\
 agents,phase,time_s,age_avg_ms,age_max_ms,estranged_pairs
 16,before,0.26,400.0,900.0,0
@@ -154,6 +159,7 @@ ALL = {
     "strategies": STRATEGIES,
     "deaths": DEATHS,
     "deaths-agents": DEATHS_AGENTS,
+    "deaths-hour": DEATHS_HOUR,
     "starved": STARVED,
     "overhead": OVERHEAD,
     "reproduction": REPRODUCTION,
@@ -171,6 +177,7 @@ DRAWN = {
         ("strategies", "freshness", 0),
         ("deaths", "deaths", 0),
         ("deaths-agents", "deaths", 1),
+        ("deaths-hour", "deaths", 2),
         ("starved", "faults", 0),
         ("overhead", "overhead-here", 0),
         ("reproduction", "overhead-simulated", 0),
