@@ -38,8 +38,9 @@ fn a_model_is_characterised_like_a_machine() {
     let page = read("characterize.html");
     assert!(page.contains("A hop costs 55.3 ns") && page.contains("TXYZ"), "{page}");
     assert!(page.contains("4096 on 1024 nodes") && !page.contains("quiet"), "{page}");
-    let growth = read("growth-workers.jsonl");
+    let growth = read("growth.jsonl");
     assert!(growth.contains("\"size\":4095") && growth.contains("hotspot-1048576"), "{growth}");
+    assert!(read("growth.toml").contains("function = \"hops-latency-0\"\ngrowth = \"h\"\n"));
 }
 
 /// A model says what its network is, so that advice knows its routes, and links along an axis may

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use crate::beside;
 use crate::figure::Figure;
+use crate::growth;
 use crate::point::Characterisation;
 use crate::words::escaped;
 
@@ -108,6 +109,9 @@ pub fn html(name: &str, all: &Characterisation, figures: &[Figure]) -> String {
     if let Some(said) = of_gossip(all) {
         let _ = writeln!(page, "<h2>Beside gossip</h2>\n<p>{}</p>", escaped(&said));
     }
+    if let Some(said) = growth::sentence(&all.points) {
+        let _ = writeln!(page, "<h2>Growth</h2>\n<p>{}</p>", escaped(&said));
+    }
     if !all.skipped.is_empty() {
         page +=
             "<h2>Not measured</h2>\n<table>\n<tr><th>test</th><th>part</th><th>reason</th></tr>\n";
@@ -143,6 +147,9 @@ pub fn markdown(name: &str, all: &Characterisation, figures: &[Figure]) -> Strin
     }
     if let Some(said) = of_gossip(all) {
         let _ = write!(page, "\n## Beside gossip\n\n{said}\n");
+    }
+    if let Some(said) = growth::sentence(&all.points) {
+        let _ = write!(page, "\n## Growth\n\n{said}\n");
     }
     if !all.skipped.is_empty() {
         page += "\n## Not measured\n\n| test | part | reason |\n|---|---|---|\n";

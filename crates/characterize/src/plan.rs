@@ -110,11 +110,7 @@ pub fn text(here: &Here) -> String {
     machine(&mut text, here, "several", is_crowded);
     let crowded = pairs_are_crowded;
     program(&mut text, here, &extent, ("pairs", "a core each"), PAIRS, &[2], crowded);
-    let smaller = if here.quick { most / 2 } else { 2 };
     program(&mut text, here, &extent, ("groups", "several"), GROUPS, &[most], is_crowded);
-    let growing: Vec<u32> = std::iter::successors(Some(smaller), |ranks| Some(2 * ranks))
-        .take_while(|ranks| *ranks < most)
-        .collect();
     // How a machine grows does not depend on gossip, and ranks would be hidden unevenly.
     if here.gossip.is_some() {
         return text;
@@ -125,10 +121,23 @@ pub fn text(here: &Here) -> String {
         &extent,
         ("growth", "several"),
         &["collectives"],
-        &growing,
+        &growing(most, here.quick),
         is_crowded,
     );
     text
+}
+
+/// The numbers of ranks below the most, by which it is seen how collective operations grow: with
+/// the most three at least, without which nothing can be said; in two minutes one.
+fn growing(most: u32, is_quick: bool) -> Vec<u32> {
+    match (is_quick, most) {
+        (true, _) => vec![most / 2],
+        (false, LEAST_RANKS) => vec![2, 3],
+        (false, _) => {
+            let doubled = std::iter::successors(Some(2), |ranks| Some(2 * ranks));
+            doubled.take_while(|ranks| *ranks < most).collect()
+        }
+    }
 }
 
 /// A string of JSON is one of TOML.
@@ -213,6 +222,15 @@ mod tests {
             assert_eq!(text.contains("--sleep"), crowded, "{text}");
             assert_eq!(text.contains("/y.so"), crowded, "{text}");
             assert_eq!(series.cells[0].command[0], "/a \"b\"/x");
+        }
+    }
+
+    #[test]
+    fn what_grows_with_ranks_has_three_numbers_of_them_but_in_two_minutes() {
+        for most in LEAST_RANKS..=MOST_RANKS {
+            let ranks = growing(most, false);
+            assert!(ranks.len() >= 2 && ranks.iter().all(|own| *own < most), "{most}: {ranks:?}");
+            assert_eq!(growing(most, true), [most / 2]);
         }
     }
 

@@ -136,8 +136,8 @@ fn keep(
         ("samples.jsonl", lines(records)),
         ("characterize.md", page::markdown(&series.name, all, &figures)),
         ("characterize.html", page::html(&series.name, all, &figures)),
-        ("growth-ranks.jsonl", growth::lines(&all.points, "p")),
-        ("growth-workers.jsonl", growth::lines(&all.points, "w")),
+        ("growth.jsonl", growth::rows(&all.points)),
+        ("growth.toml", growth::limits(&all.points)),
     ] {
         files.insert(name.to_owned(), text);
     }
