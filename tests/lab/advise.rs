@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tidings_experiment::agents::Cluster;
 use tidings_experiment::mpi::{Mpi, done};
 
@@ -79,8 +79,8 @@ fn the_advised_placement_gains_what_it_should_and_no_order_of_axes_is_better() {
     let bench = characterised();
     let grid = ["--grid", "8x6", "--sizes", "8KiB", "--output", "places"];
     let advice = advice(bench, &grid);
-    assert_eq!(advice["torus"], serde_json::json!([6, 2, 2]));
-    assert_eq!(advice["costs"]["assumed"], serde_json::json!([]));
+    assert_eq!(advice["torus"], json!([6, 2, 2]));
+    assert_eq!(advice["costs"]["assumed"], json!([]));
     let predicted = advice["gains"][0]["gain"].as_f64().expect("a number");
     let times = exchanges(bench, 2048);
     let of = |name: &str| times.iter().find(|own| own.0 == name).expect("measured").1;
@@ -190,4 +190,82 @@ fn what_cannot_be_advised_is_refused_with_the_remedy() {
     assert_eq!(code(&none), Some(2), "{}", said(&none));
     assert!(said(&none).contains("tidings lab characterize --output"), "{}", said(&none));
     assert!(fs::read_dir(bench.file("nowhere")).is_err(), "and nothing is made");
+}
+
+/// What a characterisation of three hosts in a row says, on which ranks inside a host are near.
+fn of_three_hosts() -> String {
+    let places = json!({"test": "places", "library": "", "names": ["h0", "h1", "h2"],
+        "node_of": [0, 0, 1, 1, 2, 2], "processor_of": [0, 1, 0, 1, 0, 1], "mesh": [3]});
+    let row = |test: &str, bytes: u64, seconds: f64| {
+        json!({"test": test, "variant": "in cache", "bytes": bytes, "count": 0, "messages": 1,
+            "valid": true, "warmups": 0, "wanted": 1, "late": 0, "late_limit_s": 1.0,
+            "start_error_s": 0.0, "modelled_ranks": 6, "samples_s": [seconds]})
+    };
+    let between = [row("latency", 1, 1e-4), row("bandwidth", 65_536, 1e-2)];
+    let inside = [row("core-latency", 1, 1e-6), row("core-bandwidth", 65_536, 1e-4)];
+    let rows = [places].into_iter().chain(between).chain(inside);
+    rows.map(|row| format!("{row}\n")).collect()
+}
+
+/// Six ranks of an MPI on three hosts made here, where a file says, each of which says where it is.
+fn on_hosts(bench: &Bench, mpi: Mpi, file: [&str; 2]) -> Value {
+    // Debian's MPICH does not always end on several hosts without it (mpi/shim/finish.c).
+    let shim = format!(", shim = \"{}\"", mpi.shim().display());
+    let shim = if mpi == Mpi::Mpich { shim } else { String::new() };
+    let series = bench.lay(
+        "placed.toml",
+        &format!(
+            "name = \"placed\"\nlimit_s = 300.0\n[[machines]]\nname = \"hosts\"\n\
+             ranks_per_node = 2\nbackend = {{ kind = \"hosts\", mpi = \"{}\", mesh = [3], \
+             yielding = \"{}\"{shim} }}\n[[programs]]\nname = \"all\"\nmachines = [\"hosts\"]\n\
+             nodes = [3]\nlauncher_arguments = [\"{}\", \"{}\"]\ncommand = [\"{}\", \
+             \"--repetitions\", \"1\", \"--largest\", \"1\", \"--beyond-cache\", \"0\", \"--late\", \
+             \"10\", \"--sleep\", \"--test\", \"pair\", \"--places\", \"{}\"]\n",
+            mpi.name(),
+            mpi.yielding().display(),
+            file[0],
+            bench.file("places").join(file[1]).display(),
+            mpi.characterize().display(),
+            bench.file("places/hosts").display(),
+        ),
+    );
+    let done = bench.tidings(&["lab", "series", &series, "--output", mpi.name()]);
+    assert_eq!(code(&done), Some(0), "{mpi:?}: {}", said(&done));
+    let rows = fs::read_to_string(bench.file(mpi.name()).join("rows.jsonl")).expect("written");
+    serde_json::from_str(rows.lines().next().expect("a row")).expect("JSON")
+}
+
+#[test]
+fn real_launchers_place_ranks_where_their_files_say() {
+    let bench = Bench::below(env!("CARGO_TARGET_TMPDIR"));
+    let rows = bench.lay("rows", &of_three_hosts());
+    let file = bench.lay(
+        "three.toml",
+        &format!(
+            "name = \"three\"\nlimit_s = 60.0\n[[machines]]\nname = \"three\"\n\
+             backend = {{ kind = \"plain\" }}\n[[programs]]\nname = \"all\"\n\
+             machines = [\"three\"]\nnodes = [1]\ncommand = [\"cat\", \"{rows}\"]\n"
+        ),
+    );
+    let measured = bench.tidings(&["lab", "characterize", &file, "--output", "out"]);
+    assert_eq!(code(&measured), Some(0), "{}", said(&measured));
+    let pairs = bench.lay("pairs", "0 4\n1 3\n2 5\n");
+    let advice = advice(&bench, &["--neighbours", &pairs, "--output", "places"]);
+    let placement = advice["placement"].as_array().expect("a list");
+    let nodes: Vec<&Value> = placement.iter().map(|own| &own["node"]).collect();
+    for (one, other) in [(0, 4), (1, 3), (2, 5)] {
+        assert_eq!(nodes[one], nodes[other], "partners are on one host: {advice}");
+    }
+    for (mpi, file) in
+        [(Mpi::Open, ["--rankfile", "rankfile"]), (Mpi::Mpich, ["-f", "machinefile"])]
+    {
+        let places = on_hosts(&bench, mpi, file);
+        assert_eq!(places["misplaced"], Value::Null, "{mpi:?}: {places}");
+        let of_ranks = places["node_of"].as_array().expect("a list");
+        let of_ranks: Vec<&Value> = of_ranks
+            .iter()
+            .map(|node| &places["names"][node.as_u64().expect("a number") as usize])
+            .collect();
+        assert_eq!(of_ranks, nodes, "{mpi:?}: {places}");
+    }
 }

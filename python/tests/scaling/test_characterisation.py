@@ -66,11 +66,11 @@ backend = {{ kind = "plain" }}
 name = "tests"
 machines = ["machine"]
 nodes = [1]
-command = ["{python}", "{program}", "{fault}", "{{ranks}}", "{{run}}"]
+command = ["{python}", "{program}", "{fault}", "{{processes}}", "{{session}}"]
 
 [[programs.grids]]
-ranks = [2, 4, 8, 16, 32, 64]
-run = [1, 2, 3]
+processes = [2, 4, 8, 16, 32, 64]
+session = [1, 2, 3]
 """
 
 

@@ -88,15 +88,16 @@ impl Launcher {
         launch
     }
 
-    /// Arguments that lay so many ranks on each host.
+    /// Arguments that lay so many ranks on each host, but where a file says which.
     fn placement(&self, order: &Order<'_>) -> Vec<String> {
         let each = order.ranks / order.nodes;
         let hosts = (0..order.nodes).map(|host| format!("{}:{each}", hosts::host_name(host)));
         let hosts = hosts.collect::<Vec<_>>().join(",");
         let script = self.script.display().to_string();
+        let is_placed = self.mpirun.is_placed(order);
         let words = match self.family {
-            MpiFamily::OpenMpi => open_mpi(&hosts, &script),
-            MpiFamily::Mpich => mpich(&hosts, &script),
+            MpiFamily::OpenMpi => open_mpi(&hosts, &script, is_placed),
+            MpiFamily::Mpich => mpich(&hosts, &script, is_placed),
         };
         words.into_iter().map(str::to_owned).collect()
     }
@@ -115,8 +116,10 @@ fn must_be_root() -> Result<(), ExperimentError> {
 }
 
 /// How Open MPI's launcher learns of hosts, of what to reach them by, and of the network.
-fn open_mpi<'a>(hosts: &'a str, script: &'a str) -> Vec<&'a str> {
-    let words = [["--host", hosts], ["--map-by", "slot"], ["--bind-to", "none"]];
+fn open_mpi<'a>(hosts: &'a str, script: &'a str, is_placed: bool) -> Vec<&'a str> {
+    let placement = [["--map-by", "slot"], ["--bind-to", "none"]];
+    let placement = placement.into_iter().filter(|_| !is_placed);
+    let words = [["--host", hosts]].into_iter().chain(placement);
     let parameters = [
         ["plm", "rsh"],
         ["plm_rsh_agent", script],
@@ -130,12 +133,14 @@ fn open_mpi<'a>(hosts: &'a str, script: &'a str) -> Vec<&'a str> {
         ["btl", "tcp,vader,self"],
     ];
     let parameters = parameters.into_iter().flat_map(|[name, value]| ["--mca", name, value]);
-    words.into_iter().flatten().chain(parameters).collect()
+    words.flatten().chain(parameters).collect()
 }
 
 /// The same for MPICH's, HYDRA, which fills hosts one after the other.
-fn mpich<'a>(hosts: &'a str, script: &'a str) -> Vec<&'a str> {
-    vec!["-launcher", "ssh", "-launcher-exec", script, "-hosts", hosts, "-iface", CARD]
+fn mpich<'a>(hosts: &'a str, script: &'a str, is_placed: bool) -> Vec<&'a str> {
+    let words = ["-launcher", "ssh", "-launcher-exec", script, "-iface", CARD];
+    let placement = ["-hosts", hosts].into_iter().filter(|_| !is_placed);
+    words.into_iter().chain(placement).collect()
 }
 
 /// Lays the script that runs a line of shell on a host, called as ssh is: options, host, words.

@@ -46,18 +46,32 @@ impl Launcher {
         words.extend(["-n".to_owned(), order.ranks.to_string()]);
         let mut environment = order.environment.clone();
         if self.mpi.family == MpiFamily::OpenMpi {
-            words.push("--oversubscribe".to_owned());
+            // With a file of places it would be a second policy, which is refused.
+            words.extend((!self.is_placed(order)).then(|| "--oversubscribe".to_owned()));
             // It refuses root otherwise; the user of a campaign has decided which user runs it.
             for name in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
                 environment.push((name.to_owned(), "1".to_owned()));
             }
         }
-        let arguments = self.mpi.launcher_arguments.iter().chain(order.launcher_arguments);
-        words.extend(arguments.cloned());
+        words.extend(self.arguments(order).cloned());
         words.extend(self.handed_on(&order.environment));
         words.extend(order.application.iter().cloned());
         let directory = order.directory.to_owned();
         Launch { words, environment, directory, ..Launch::default() }
+    }
+
+    /// The arguments that the machine and the program ask for.
+    fn arguments<'a>(&'a self, order: &'a Order<'_>) -> impl Iterator<Item = &'a String> {
+        self.mpi.launcher_arguments.iter().chain(order.launcher_arguments)
+    }
+
+    /// Whether one of them names a file that says where ranks are.
+    pub(super) fn is_placed(&self, order: &Order<'_>) -> bool {
+        let files: &[&str] = match self.mpi.family {
+            MpiFamily::OpenMpi => &["--rankfile", "-rankfile", "-rf"],
+            MpiFamily::Mpich => &["-f", "-machinefile"],
+        };
+        self.arguments(order).any(|word| files.contains(&word.as_str()))
     }
 
     /// Options that hand variables to the ranks. LD_PRELOAD is for them alone: the launcher is no
