@@ -10,10 +10,12 @@
 //!
 //! Invariant: without answers, and where entries are whole, it is a whole entry.
 
-/// What is left of earlier answers after as many as make [`LOOKED_AT`] entries.
+/// What is left of earlier answers after a look.
 const KEPT: f64 = 0.5;
-/// Entries in the answers that are looked at together.
-const LOOKED_AT: u64 = 512;
+/// Entries in the answers that are looked at together, at least, and rounds in which they come: of
+/// long payloads a few bases outweigh all else that comes in a round, and who lays out longer rows
+/// for that pulls each less often, misses bases, and sees entries that take more for good.
+const LOOKED_AT: (u64, u32) = (512, 8);
 /// Halvings from the present one to another, at least: a half and some more.
 const FAR: f64 = 0.75;
 /// The least that an entry is taken for.
@@ -24,19 +26,23 @@ const LEAST_BYTES: usize = 4;
 pub(crate) struct EntryCost {
     /// Bytes and entries that were counted at the last look.
     seen: (u64, u64),
+    /// Rounds since.
+    rounds: u32,
     /// What entries take on average, in halvings of a whole one, once anything came.
     average: Option<f64>,
     halvings: u32,
 }
 
 impl EntryCost {
-    /// Takes in what was counted so far: bytes and entries, of which a whole one takes so many.
+    /// Takes in what was counted up to a round: bytes and entries, of which a whole one takes so
+    /// many.
     pub(crate) fn look(&mut self, whole_bytes: usize, bytes: u64, entries: u64) {
         let (new_bytes, new_entries) = (bytes - self.seen.0, entries - self.seen.1);
-        if new_entries < LOOKED_AT {
+        self.rounds = self.rounds.saturating_add(1);
+        if new_entries < LOOKED_AT.0 || self.rounds < LOOKED_AT.1 {
             return;
         }
-        self.seen = (bytes, entries);
+        (self.seen, self.rounds) = ((bytes, entries), 0);
         let an_entry = new_bytes as f64 / new_entries as f64;
         let now = (whole_bytes as f64 / an_entry.max(1.0)).log2().max(0.0);
         let average = self.average.map_or(now, |before| KEPT * before + (1.0 - KEPT) * now);
@@ -86,7 +92,7 @@ mod tests {
 
     /// What it says after answers with entries of so many bytes each.
     fn after(cost: &mut EntryCost, bytes: u64) -> usize {
-        for _ in 0..20 {
+        for _ in 0..20 * LOOKED_AT.1 {
             let (seen_bytes, seen) = cost.seen;
             cost.look(76, seen_bytes + 600 * bytes, seen + 600);
         }
@@ -103,6 +109,19 @@ mod tests {
             [76, 76, 38, 19, 9, 4]
         );
         assert_eq!(after(&mut cost, 80), 76);
+    }
+
+    #[test]
+    fn a_round_of_dear_entries_changes_nothing() {
+        let mut cost = EntryCost::default();
+        assert_eq!(after(&mut cost, 9), 9);
+        let (mut bytes, mut entries) = cost.seen;
+        for round in 0..LOOKED_AT.1 {
+            bytes += if round == 0 { 76 * 600 } else { 9 * 600 };
+            entries += 600;
+            cost.look(76, bytes, entries);
+            assert_eq!(cost.entry_bytes(76), 9);
+        }
     }
 
     #[test]
