@@ -204,7 +204,8 @@ fn of_three_hosts() -> String {
     let between = [row("latency", 1, 1e-4), row("bandwidth", 65_536, 1e-2)];
     let inside = [row("core-latency", 1, 1e-6), row("core-bandwidth", 65_536, 1e-4)];
     let rows = [places].into_iter().chain(between).chain(inside);
-    rows.map(|row| format!("{row}\n")).collect()
+    let lines: Vec<String> = rows.map(|row| format!("{row}\n")).collect();
+    lines.concat()
 }
 
 /// Six ranks of an MPI on three hosts made here, where a file says, each of which says where it is.

@@ -70,7 +70,11 @@ def tables_of(kind: str, folder: Path) -> dict[str, str]:
         ),
         ("reproduction", "against-interval", "| 64 ms | 0.28 % | 1.4 % | 0.00 % | 0.0 % |"),
         ("overhead", "slowdown-grid", "| 256 ms | ≤ 0.24 % | ≤ 0.26 % |"),
-        ("deaths", "deaths", "| uniform | silent | 10 % | 20 | 3.26 s | 3.76 s | 5.09 s | 5.09 s | 0 |"),
+        (
+            "deaths",
+            "deaths",
+            "| uniform | silent | 10 % | 20 | 3.26 s | 3.76 s | 5.09 s | 5.09 s | 0 |",
+        ),
         (
             "deaths-hour",
             "deaths-hour",
