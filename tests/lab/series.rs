@@ -75,7 +75,10 @@ fn a_hangup_ends_a_series_unless_it_was_ignored_when_it_began() {
         let folder = bench.file(folder).display().to_string();
         let line = format!("{first} exec \"$0\" \"$@\"");
         let words = ["-c", &line, &tidings, "lab", "series", &file, "--output", &folder];
-        let done = Command::new("sh").args(words).output().expect("a shell");
+        // Where the tests themselves run under nohup, hangups are ignored from the start.
+        let mut shell = Command::new("env");
+        let done = shell.args(["--default-signal=HUP", "sh"]).args(words).output();
+        let done = done.expect("a shell");
         (done.status.code(), said(&done))
     };
     let (code, reported) = ended("", "ended");
