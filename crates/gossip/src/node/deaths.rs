@@ -59,6 +59,9 @@ impl Node {
 
     /// Watches those mates of the own row at which each is due to push in a round, or some of them.
     pub(super) fn watch_row(&mut self, now: Instant) {
+        if !self.detection.is_on() {
+            return;
+        }
         let order = self.membership.order();
         let Some(layout) = self.strategy.layout().filter(|its| its.members() == order.len()) else {
             return;
