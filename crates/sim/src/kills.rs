@@ -51,8 +51,7 @@ impl Case {
         let mut scenario = Scenario::parse(SCENARIO)?;
         scenario.seed = seed;
         scenario.units = scenario.warmup_units + UNITS_APART * kills;
-        let first = scenario.faults.first().cloned();
-        scenario.faults = first.iter().flat_map(|first| repeated(first, kills)).collect();
+        scenario.faults = scenario.faults.first().map_or_else(Vec::new, |one| repeated(one, kills));
         scenario.cluster.strategy = self.strategy;
         (scenario.network.refuses, scenario.network.loss) = (self.refuses, self.loss);
         Ok(scenario)
