@@ -48,6 +48,7 @@ IN_NODES = (
     "age_avg_units",
     "age_p50_units",
     "age_p99_units",
+    "age_oldest_node_units",
 )
 # The stamp, the age and the payload of 64 bytes that an entry takes on the wire.
 ENTRY_BYTES = 76
@@ -146,9 +147,11 @@ def in_nodes(table: Table) -> dict[str, str]:
         cells = [row.text(name) for name in ("readings", "payload_bytes", "wire_version")]
         cells += [f"{row.text('lost_percent')} %", f"{row.whole('bytes_unit'):,}"]
         cells += [row.text("bytes_an_entry"), f"{row.text('passed_over_percent')} %"]
-        rows.append([*cells, row.text("age_avg_units"), row.text("age_p99_units")])
+        cells += [row.text("age_avg_units"), row.text("age_p99_units")]
+        rows.append([*cells, row.text("age_oldest_node_units")])
     heads = ["readings", "payload, B", "version", "lost", "bytes a unit", "bytes an entry"]
-    return {"in-nodes": markdown([*heads, "passed over", "age, average", "99 %"], rows)}
+    heads += ["passed over", "age, average", "99 %", "at the worst node"]
+    return {"in-nodes": markdown(heads, rows)}
 
 
 DRAWN = (
