@@ -14,6 +14,7 @@ use tidings_experiment::pressure::Contamination;
 use tidings_experiment::series::{Record, Series, beside};
 use tidings_experiment::statistics::{Interval, bootstrap, change_point, interquartile_mean};
 
+use crate::left_out::{LeftOut, left_out};
 use crate::row::{Places, Prediction, Row, Samples, Skipped};
 
 /// What a point is of.
@@ -75,6 +76,22 @@ pub struct Characterisation {
     pub places: Option<Places>,
     /// Runs that failed, with the reason.
     pub failed: Vec<String>,
+    /// Runs that were not made.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Characterisation {
+    /// Why runs were left out, where that is known.
+    pub fn say_why_left_out(&mut self, reason: &str) {
+        for own in &mut self.left_out {
+            reason.clone_into(&mut own.skipped.reason);
+        }
+    }
+
+    /// All that was not measured: parts of runs, and runs.
+    pub fn not_measured(&self) -> impl Iterator<Item = &Skipped> {
+        self.skipped.iter().chain(self.left_out.iter().map(|own| &own.skipped))
+    }
 }
 
 /// The samples of a run at a place.
@@ -87,7 +104,8 @@ struct Run {
 
 /// What the runs of a series have measured.
 pub fn characterisation(series: &Series, records: &[Record]) -> Characterisation {
-    let mut all = Characterisation::default();
+    let mut all =
+        Characterisation { left_out: left_out(series, records), ..Characterisation::default() };
     let mut all_runs: [BTreeMap<Key, Vec<Run>>; 2] = Default::default();
     for record in records {
         if record.outcome != Outcome::Ok {
