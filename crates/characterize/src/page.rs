@@ -182,6 +182,11 @@ mod tests {
             ("latency", "in cache", 1024, 0, 1.1e-6),
             ("latency", "in cache", 4096, 0, 1.4e-6),
             ("latency", "in cache", 16384, 0, 9e-6),
+            ("core-latency", "core 0 and core 1", 1, 0, 1e-6),
+            ("core-latency", "core 0 and core 2", 1, 0, 2e-6),
+            ("core-latency", "core 0 and core 2, out of cache", 1, 0, 9e-6),
+            ("core-bandwidth", "core 0 and core 1", 65536, 0, 1e-5),
+            ("core-bandwidth", "core 0 and core 1, out of cache", 65536, 0, 4e-5),
             ("overlap", "P0-P3, no overlap", 65536, 0, 1e-3),
             ("overlap", "P1-P2, no overlap", 65536, 0, 1e-3),
             ("overlap", "P0-P3, with P1-P2", 65536, 0, 1e-3),
@@ -218,6 +223,8 @@ mod tests {
             "{}",
             said("9")
         );
+        assert!(said("3a").contains("core 0 and core 2 takes 2 times"), "{}", said("3a"));
+        assert!(said("3b").contains("Out of cache 1.61 GB/s are reached"), "{}", said("3b"));
         assert!(said("6b").contains("4 workers with 1 B"), "{}", said("6b"));
         assert_eq!(said("4"), "Not measured: needs 3 nodes.");
         assert_eq!(said("7a"), "Not measured: its test was not run.");

@@ -15,6 +15,7 @@ use tidings_characterize::figure::{Figure, figures};
 use tidings_characterize::plan::{self, Gossip, Here};
 use tidings_characterize::point::{Characterisation, characterisation};
 use tidings_characterize::{beside, growth, orders, page, table};
+use tidings_cores::topology::Topology;
 use tidings_experiment::ExperimentError;
 use tidings_experiment::allowance::Allowance;
 use tidings_experiment::journal;
@@ -204,14 +205,22 @@ fn here(options: &Options) -> Result<Here, Failure> {
     };
     let yielding = program.with_file_name("libtidings-yield.so");
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let processors = u32::try_from(processors).unwrap_or(u32::MAX);
     Ok(Here {
         mpi: family.name().to_owned(),
         program: program.display().to_string(),
         yielding: yielding.is_file().then(|| yielding.display().to_string()),
-        processors: u32::try_from(processors).unwrap_or(u32::MAX),
+        cores: cores().unwrap_or(processors).min(processors),
+        processors,
         quick: options.quick,
         gossip: options.gossip.as_ref().map(|own| gossip(own, family, &program)).transpose()?,
     })
+}
+
+/// How many cores this process may use, if this machine says which processors share one.
+fn cores() -> Option<u32> {
+    let topology = Topology::read(&tidings_cores::here::Here).ok()?;
+    u32::try_from(topology.physical(&tidings_cores::here::allowed().ok()?)).ok()
 }
 
 /// The shim for gossip beside the tests: `make mpi` builds it beside their program.
