@@ -34,7 +34,7 @@ const STARTS: usize = 4;
 
 const HEADING: &str = "readings,payload_bytes,wire_version,lost_percent,window_entries,\
     budget_bytes_unit,bytes_unit,entries_unit,bytes_an_entry,bases_percent,passed_over_percent,\
-    known_percent,age_avg_units,age_p50_units,age_p99_units\n";
+    known_percent,age_avg_units,age_p50_units,age_p99_units,age_oldest_node_units\n";
 
 /// The rows: what is said, by which version, and how much is lost. Whole entries are as old
 /// whatever they say, so each length has them once.
@@ -129,7 +129,7 @@ fn row(setting: &Setting, found: &Found, units: u32) -> String {
     let mut row = String::new();
     let _ = write!(
         row,
-        "{},{},{},{},{},{},{:.0},{:.1},{:.1},{:.2},{:.2},{:.2},{:.2},{:.2},{:.2}",
+        "{},{},{},{},{},{},{:.0},{:.1},{:.1},{:.2},{:.2},{:.2},{:.2},{:.2},{:.2},{:.2}",
         setting.kind.name(),
         setting.kind.payload_bytes(),
         setting.version,
@@ -145,6 +145,7 @@ fn row(setting: &Setting, found: &Found, units: u32) -> String {
         found.mean_units(),
         found.quantile_units(0.5),
         found.quantile_units(0.99),
+        found.oldest_mean_units(),
     ); // a String takes all
     row
 }

@@ -18,7 +18,7 @@ const UNIT: Duration = Duration::from_millis(256);
 const LATENCY: Duration = Duration::from_micros(200);
 /// What clocks and timers that agree are apart, at most.
 const LATENESS_MICROS: usize = 2_000;
-/// Nodes whose vectors are looked at, and how often in a unit.
+/// Nodes whose vectors are looked at at a time, others each time, and how often in a unit.
 const LOOKED_AT: usize = 64;
 const LOOKS: u32 = 4;
 /// What a node said is remembered for so many units.
@@ -48,12 +48,20 @@ pub(crate) struct Found {
     pub(crate) known: u64,
     /// Entries by age, in parts of a unit.
     ages: Vec<u64>,
-    micros: u64,
+    /// By node: how many entries it was seen to hold, and how old they were together.
+    held: Vec<(u64, u64)>,
+    looks: usize,
 }
 
 impl Found {
     pub(crate) fn mean_units(&self) -> f64 {
-        self.micros as f64 / self.known.max(1) as f64 / UNIT.as_micros() as f64
+        in_units(self.known, self.held.iter().map(|(_, micros)| micros).sum())
+    }
+
+    /// The average age at the node that holds the oldest entries.
+    pub(crate) fn oldest_mean_units(&self) -> f64 {
+        let means = self.held.iter().map(|&(entries, micros)| in_units(entries, micros));
+        means.fold(0.0, f64::max)
     }
 
     pub(crate) fn quantile_units(&self, share: f64) -> f64 {
@@ -72,6 +80,11 @@ impl Found {
         self.bases += counters.bases_sent;
         self.passed_over += counters.entries_without_base + counters.entries_disagreed;
     }
+}
+
+/// The average of so many ages.
+fn in_units(ages: u64, micros: u64) -> f64 {
+    micros as f64 / ages.max(1) as f64 / UNIT.as_micros() as f64
 }
 
 struct Host<'a> {
@@ -155,7 +168,7 @@ impl<'a> World<'a> {
         let mut before = Found::default();
         self.hosts.iter().for_each(|host| before.add(host.node.counters()));
         self.found = before;
-        self.found.ages = Vec::new();
+        self.found.held = vec![(0, 0); self.hosts.len()];
         self.counting = true;
     }
 
@@ -256,7 +269,9 @@ impl<'a> World<'a> {
     fn look(&mut self) -> Result<(), String> {
         let step = (self.hosts.len() / LOOKED_AT).max(1);
         self.found.ages.resize(100 * PARTS, 0);
-        for holder in self.hosts.iter().step_by(step) {
+        let first = self.found.looks % step;
+        self.found.looks += 1;
+        for (place, holder) in self.hosts.iter().enumerate().skip(first).step_by(step) {
             for view in holder.node.entries(self.now) {
                 let n = number(view.address);
                 if view.name == holder.node.name() {
@@ -274,7 +289,8 @@ impl<'a> World<'a> {
                 let part = micros * PARTS / UNIT.as_micros() as usize;
                 let last = self.found.ages.len() - 1;
                 self.found.ages[part.min(last)] += 1;
-                self.found.micros += micros as u64;
+                let (entries, together) = &mut self.found.held[place];
+                (*entries, *together) = (*entries + 1, *together + micros as u64);
                 self.found.known += 1;
             }
         }

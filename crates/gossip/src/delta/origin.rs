@@ -11,8 +11,10 @@
 //! due when an entry is sent: where a receiver gets one every so many units (*pace*), a purchase
 //! has to save so many times as much, and a candidate is so many units old.
 //!
-//! A receiver that missed two bases has to be told the third whole. So they are two paces apart at
-//! least: one that gets an entry in each has every base or the one before.
+//! A receiver that missed two bases has to be told the third whole. So they are four paces apart at
+//! least: one that gets an entry each pace has every base or the one before, and so has one that
+//! gets an entry in eight. That matters where many whole payloads take long: who has fallen behind
+//! all others, which make bases at a quick pace by then, would see whole entries for good.
 //!
 //! What is all new each unit differs as much from any base, so it keeps the one it has: that tells
 //! whose an entry is and of which life, in fewer bits than a whole entry does.
@@ -28,7 +30,7 @@ use crate::entry::{NodeId, Stamp};
 pub const MAX_DISTANCE: u32 = 65_535;
 
 /// Paces from one base to the next, at least.
-const PACES_APART: i64 = 2;
+const PACES_APART: i64 = 4;
 
 /// A node's own base.
 #[derive(Clone, Debug)]
@@ -158,7 +160,10 @@ mod tests {
             let made: Vec<bool> = (0..10_000).map(say).collect();
             let units = |from: usize| made[from + 1..].iter().position(|is_base| *is_base);
             let least = (0..10_000).filter(|&unit| made[unit]).filter_map(units).min();
-            assert!(least.is_some_and(|least| least + 1 >= 2 * pace as usize), "{least:?}");
+            assert!(
+                least.is_some_and(|least| least + 1 >= PACES_APART as usize * pace as usize),
+                "{least:?}"
+            );
             made.into_iter().filter(|is_base| *is_base).count()
         });
         assert!(made[1] * 2 < made[0], "{made:?}");
