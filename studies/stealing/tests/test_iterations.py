@@ -16,10 +16,18 @@ def test_each_way_says_how_it_begins() -> None:
     assert known[known.index("--unit-us") + 1] == "10000"
 
 
-def test_most_ranks_have_the_ways_that_remember_and_a_unit_between() -> None:
-    """They have no time for all, and news of 40 ms would be too old."""
+def test_most_ranks_have_two_tables_of_all_ways() -> None:
+    """One of those that begin with what ranks ran before, one of the others."""
+    remembering = iterations.chosen(remembering=True, others=False)
+    others = iterations.chosen(remembering=False, others=True)
+    assert remembering == ["random, retained", "known, retained"]
+    assert sorted([*remembering, *others]) == sorted(iterations.WAYS)
+    assert iterations.chosen(remembering=False, others=False) == list(iterations.WAYS)
+
+
+def test_most_ranks_have_a_unit_between() -> None:
+    """News of 40 ms would be too old."""
     cases = list(iterations.cases([4096], iterations.REMEMBERING))
-    assert [way for _, way in cases] == ["random, retained", "known, retained"]
     known = iterations.words(*cases[1])
     assert known[known.index("--unit-us") + 1] == "20000"
     assert "--unit-us" not in iterations.words(*cases[0])
