@@ -40,8 +40,6 @@ WAYS = {
 }
 """Whom thieves ask, and with what an iteration begins: what the program gives, what each rank ran
 before, or that after a balancing."""
-REMEMBERING = ("random, retained", "known, retained")
-"""The ways among most ranks that have a table of their own."""
 
 
 class Row(NamedTuple):
@@ -61,13 +59,6 @@ class Row(NamedTuple):
     bytes: int
     waiting_s: str
     searching_s: str
-
-
-def chosen(*, remembering: bool, others: bool) -> list[str]:
-    """Return the ways that begin with what ranks ran before, all others, or all."""
-    if not remembering and not others:
-        return list(WAYS)
-    return [way for way in WAYS if (way in REMEMBERING) == remembering]
 
 
 def cases(all_ranks: list[int], ways: Iterable[str] = WAYS) -> Iterator[tuple[int, str]]:
@@ -133,12 +124,9 @@ def measured(
 if __name__ == "__main__":
     line = ranks.parser(__doc__)
     line.add_argument("--contraction", action="store_true", help="instead of uneven tasks")
-    some = line.add_mutually_exclusive_group()
-    some.add_argument("--remembering", action="store_true", help="only where ranks remember")
-    some.add_argument("--others", action="store_true", help="only where they do not")
+    line.add_argument("--ways", choices=WAYS, nargs="+", default=list(WAYS), help="only these")
     arguments = line.parse_args()
     contracted = partial(measured, application=CONTRACTION, tasks=PRODUCTS)
     measure = contracted if arguments.contraction else measured
-    ways = chosen(remembering=arguments.remembering, others=arguments.others)
-    wanted = cases(arguments.ranks, ways)
+    wanted = cases(arguments.ranks, arguments.ways)
     ranks.make(arguments, Row._fields, wanted, measure)

@@ -16,21 +16,11 @@ def test_each_way_says_how_it_begins() -> None:
     assert known[known.index("--unit-us") + 1] == "10000"
 
 
-def test_most_ranks_have_two_tables_of_all_ways() -> None:
-    """One of those that begin with what ranks ran before, one of the others."""
-    remembering = iterations.chosen(remembering=True, others=False)
-    others = iterations.chosen(remembering=False, others=True)
-    assert remembering == ["random, retained", "known, retained"]
-    assert sorted([*remembering, *others]) == sorted(iterations.WAYS)
-    assert iterations.chosen(remembering=False, others=False) == list(iterations.WAYS)
-
-
 def test_most_ranks_have_a_unit_between() -> None:
     """News of 40 ms would be too old."""
-    cases = list(iterations.cases([4096], iterations.REMEMBERING))
-    known = iterations.words(*cases[1])
+    known = iterations.words(4096, "known, retained")
     assert known[known.index("--unit-us") + 1] == "20000"
-    assert "--unit-us" not in iterations.words(*cases[0])
+    assert "--unit-us" not in iterations.words(4096, "random, retained")
 
 
 def test_balancing_is_part_of_an_iteration() -> None:
