@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn processors_that_share_a_core_count_once_as_far_as_they_are_asked_about() {
-        let set = |cores: &[u32]| CoreSet::from_iter(cores.iter().copied());
+        let set = |cores: &[u32]| cores.iter().copied().collect::<CoreSet>();
         let pairs = [[0, 2], [1, 3]];
         let siblings = (0..4).map(|core| (core, set(&pairs[core as usize % 2])));
         let topology = Topology { siblings: siblings.collect(), ..Topology::default() };
