@@ -258,7 +258,7 @@ pub(crate) mod tests {
         }
         let all = characterisation(&series(), &[run]);
         let [p25, p50, p75] = all.points[0].quartiles_s;
-        assert_eq!([p25, p50, p75].map(|own| (1e6 * own).round()), [2.0, 3.0, 4.0]);
+        assert_eq!([p25, p50, p75].map(|own| format!("{:.0}", 1e6 * own)), ["2", "3", "4"]);
         let estimate = all.points[0].seconds.estimate;
         assert!(p25 <= estimate && estimate <= p75, "{estimate}");
     }
