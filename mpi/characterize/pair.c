@@ -10,6 +10,8 @@
 /* The most cores that the first is measured with. */
 #define MOST_CORES 8
 
+#define NO_CACHES "a simulated machine has no caches"
+
 /* Latency and bandwidth over all sizes. */
 static void sweep(Bench *bench, const char *latency, const char *bandwidth, const Flow *pair,
                   size_t beyond_cache)
@@ -41,25 +43,38 @@ void test_pair(Bench *bench)
     int first = bench->places.nodes > 1 ? places_rank(&bench->places, 0, 0) : 0;
     sweep(bench, "latency", "bandwidth", &(Flow){ first, other, "in cache" }, 0);
     if (bench->simulated)
-        skip_both(bench, "latency", "bandwidth", "out of cache",
-                  "a simulated machine has no caches");
+        skip_both(bench, "latency", "bandwidth", "out of cache", NO_CACHES);
     else
         sweep(bench, "latency", "bandwidth", &(Flow){ first, other, "out of cache" },
               (size_t)bench->settings.beyond_cache);
 }
 
+/* One core with another, in cache and out of cache. */
+static void core_by_core(Bench *bench, int first, int other, int core)
+{
+    char inside[40], beyond[60];
+    snprintf(inside, sizeof inside, "core 0 and core %d", core);
+    snprintf(beyond, sizeof beyond, "%s, out of cache", inside);
+    sweep(bench, "core-latency", "core-bandwidth", &(Flow){ first, other, inside }, 0);
+    if (!bench->simulated)
+        sweep(bench, "core-latency", "core-bandwidth", &(Flow){ first, other, beyond },
+              (size_t)bench->settings.beyond_cache);
+}
+
 void test_cores(Bench *bench)
 {
-    int first = places_rank(&bench->places, 0, 0);
+    int first = places_rank(&bench->places, 0, 0), other;
     if (places_rank(&bench->places, 0, 1) < 0)
         skip_both(bench, "core-latency", "core-bandwidth", "",
                   "needs 2 ranks on a node: start more");
+    else if (places_rank(&bench->places, 0, 2) < 0)
+        skip_both(bench, "core-latency", "core-bandwidth", "core 0 and further cores",
+                  "needs 3 ranks on a node: start more, where there are as many cores");
+    if (bench->simulated)
+        skip_both(bench, "core-latency", "core-bandwidth", "out of cache", NO_CACHES);
     for (int core = 1; core <= MOST_CORES; core++) {
-        char variant[40];
-        int other = places_rank(&bench->places, 0, core);
-        if (other < 0)
+        if ((other = places_rank(&bench->places, 0, core)) < 0)
             break;
-        snprintf(variant, sizeof variant, "core 0 and core %d", core);
-        sweep(bench, "core-latency", "core-bandwidth", &(Flow){ first, other, variant }, 0);
+        core_by_core(bench, first, other, core);
     }
 }

@@ -11,6 +11,7 @@
 
 #include "finish.h"
 #include "hidden.h"
+#include "others.h"
 #include "unfinished.h"
 
 const MPI_Comm shim_all = MPI_COMM_WORLD;
@@ -229,6 +230,8 @@ static void begin(void)
     require_writable("TIDINGS_TIMES", 0);
     if (rule.every == 0 && !rule.per_node) {
         shim_timed = getenv("TIDINGS_TIMES") != NULL;
+        if (shim_timed)
+            others_begin(false);
         return;
     }
     if (!hidden_place(&rule, MPI_COMM_WORLD, &place, why, sizeof why))
@@ -236,6 +239,8 @@ static void begin(void)
     learn_hidden();
     require_writable("TIDINGS_REPORT", shim_hidden.ranks[0]);
     begin_partitions();
+    if (getenv("TIDINGS_TIMES"))
+        others_begin(place.hidden);
     REAL(MPI_Comm_dup)(MPI_COMM_WORLD, &control);
     REAL(MPI_Comm_split)(MPI_COMM_WORLD, place.hidden, place.rank, &own);
     if (place.hidden) {
@@ -257,13 +262,27 @@ static void begin(void)
     shim_timed = getenv("TIDINGS_TIMES") != NULL;
 }
 
-/* One JSON object, of seconds and those in MPI. Closes the file; returns whether it has all. */
-static bool print_times(FILE *out, int ranks, const double sums[2], double most, long long count)
+/* What the application's ranks report together. */
+typedef struct Times {
+    int ranks;
+    double sums[2]; /* of seconds and those in MPI */
+    double most;    /* share in MPI, of a rank */
+    long long calls;
+    Others others;
+} Times;
+
+/* One JSON object. Closes the file; returns whether it has all. */
+static bool print_times(FILE *out, const Times *times)
 {
+    const double *sums = times->sums;
+    char others[80] = "\"others_share\":null,\"steal_share\":null";
+    if (times->others.known)
+        snprintf(others, sizeof others, "\"others_share\":%.6f,\"steal_share\":%.6f",
+                 times->others.share, times->others.stolen);
     int printed = fprintf(out, "{\"ranks\":%d,\"seconds\":%.6f,\"mpi_seconds\":%.6f,"
-                          "\"mpi_share\":%.6f,\"mpi_share_most\":%.6f,\"calls\":%lld}\n",
-                          ranks, sums[0] / ranks, sums[1] / ranks,
-                          sums[0] > 0 ? sums[1] / sums[0] : 0.0, most, count);
+                          "\"mpi_share\":%.6f,\"mpi_share_most\":%.6f,\"calls\":%lld,%s}\n",
+                          times->ranks, sums[0] / times->ranks, sums[1] / times->ranks,
+                          sums[0] > 0 ? sums[1] / sums[0] : 0.0, times->most, times->calls, others);
     return fclose(out) == 0 && printed > 0;
 }
 
@@ -271,18 +290,19 @@ static bool print_times(FILE *out, int ranks, const double sums[2], double most,
 static void write_times(void)
 {
     double passed = MPI_Wtime() - started, in_mpi = (double)atomic_load(&nanoseconds) / 1e9;
-    double mine[2] = { passed, in_mpi }, sums[2], share = passed > 0 ? in_mpi / passed : 0, most;
-    long long count = atomic_load(&calls), counts;
-    int rank, ranks;
+    double mine[2] = { passed, in_mpi }, share = passed > 0 ? in_mpi / passed : 0;
+    long long count = atomic_load(&calls);
+    int rank;
+    Times times = { .others = others_end(shim_world) };
     REAL(MPI_Comm_rank)(shim_world, &rank);
-    REAL(MPI_Comm_size)(shim_world, &ranks);
-    REAL(MPI_Reduce)(mine, sums, 2, MPI_DOUBLE, MPI_SUM, 0, shim_world);
-    REAL(MPI_Reduce)(&share, &most, 1, MPI_DOUBLE, MPI_MAX, 0, shim_world);
-    REAL(MPI_Reduce)(&count, &counts, 1, MPI_LONG_LONG, MPI_SUM, 0, shim_world);
+    REAL(MPI_Comm_size)(shim_world, &times.ranks);
+    REAL(MPI_Reduce)(mine, times.sums, 2, MPI_DOUBLE, MPI_SUM, 0, shim_world);
+    REAL(MPI_Reduce)(&share, &times.most, 1, MPI_DOUBLE, MPI_MAX, 0, shim_world);
+    REAL(MPI_Reduce)(&count, &times.calls, 1, MPI_LONG_LONG, MPI_SUM, 0, shim_world);
     if (rank != 0)
         return;
     FILE *out = fopen(getenv("TIDINGS_TIMES"), "w");
-    if (!out || !print_times(out, ranks, sums, most, counts))
+    if (!out || !print_times(out, &times))
         fprintf(stderr, "tidings: TIDINGS_TIMES: %s was not written (%s): the times of this run "
                 "are lost\n", getenv("TIDINGS_TIMES"), strerror(errno));
 }

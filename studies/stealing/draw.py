@@ -305,6 +305,11 @@ DRAWN = (
         tables=partial(iterations_of_ranks, name="most-iterations"),
     ),
     Drawn(
+        "most-others.csv",
+        Iterated._fields,
+        tables=partial(iterations_of_ranks, name="most-others"),
+    ),
+    Drawn(
         "contraction.csv",
         Iterated._fields,
         tables=partial(iterations_of_ranks, name="contraction"),

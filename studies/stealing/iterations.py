@@ -3,6 +3,7 @@
     studies/stealing/run iterations
     studies/stealing/run many-iterations
     studies/stealing/run most-iterations
+    studies/stealing/run most-others
     studies/stealing/run contraction
 
 The ranks and tasks of `ranks.py` on its torus, or with --contraction a tensor contraction there,
@@ -39,8 +40,6 @@ WAYS = {
 }
 """Whom thieves ask, and with what an iteration begins: what the program gives, what each rank ran
 before, or that after a balancing."""
-REMEMBERING = ("random, retained", "known, retained")
-"""The ways among most ranks, where each takes an hour or two of a processor."""
 
 
 class Row(NamedTuple):
@@ -125,9 +124,9 @@ def measured(
 if __name__ == "__main__":
     line = ranks.parser(__doc__)
     line.add_argument("--contraction", action="store_true", help="instead of uneven tasks")
-    line.add_argument("--remembering", action="store_true", help="only where ranks remember")
+    line.add_argument("--ways", choices=WAYS, nargs="+", default=list(WAYS), help="only these")
     arguments = line.parse_args()
     contracted = partial(measured, application=CONTRACTION, tasks=PRODUCTS)
     measure = contracted if arguments.contraction else measured
-    wanted = cases(arguments.ranks, REMEMBERING if arguments.remembering else WAYS)
+    wanted = cases(arguments.ranks, arguments.ways)
     ranks.make(arguments, Row._fields, wanted, measure)

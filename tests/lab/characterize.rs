@@ -50,6 +50,10 @@ fn a_characterisation_goes_on_where_it_ended_and_leaves_tables_and_pages() {
     assert!(page.contains("Not measured") && page.contains("say --torus X,Y,Z"), "{page}");
     assert!(read("characterize.md").contains("(figure-2a.svg)"));
     assert!(read("figure-2a.svg").starts_with("<svg "));
+    // A table of before there were quartiles is read, too.
+    let columns = "seconds_p25,seconds_p50,seconds_p75,";
+    assert!(table.contains(columns), "{table}");
+    fs::write(bench.file("out/points.csv"), table.replace(columns, "")).expect("ours");
     let shown = bench.tidings(&["lab", "table", "out"]);
     assert!(said(&shown).contains("A message costs"), "{}", said(&shown));
     let compared = bench.tidings(&["lab", "compare", "out", "out"]);
@@ -59,6 +63,35 @@ fn a_characterisation_goes_on_where_it_ended_and_leaves_tables_and_pages() {
     assert!(busy || !report.contains(" differs"), "it does not differ from itself: {report}");
 }
 
+/// With no time at all the reason for each run stands everywhere, and the next start makes them.
+#[test]
+fn what_time_does_not_suffice_for_is_named_and_made_by_the_next_start() {
+    let bench = Bench::new();
+    let file = bench.lay("small.toml", &series());
+    let measure = |words: &[&str]| {
+        let done =
+            bench.tidings(&[&["lab", "characterize", &file, "--output", "out"], words].concat());
+        assert_eq!(code(&done), Some(0), "{}", said(&done));
+        said(&done)
+    };
+    let read = |name: &str| fs::read_to_string(bench.file("out").join(name)).expect("written");
+    let report = measure(&["--within", "1ms"]);
+    assert!(report.contains("5 runs are left out: 1ms did not suffice"), "{report}");
+    assert_eq!(bench.runs("out").len(), 0);
+    let part = "5 of 5 runs of 2 ranks on here";
+    for name in ["characterize.html", "characterize.md", "samples.jsonl"] {
+        let text = read(name);
+        assert!(text.contains(part) && text.contains("1ms did not suffice"), "{name}: {text}");
+    }
+    assert!(read("points.manifest.json").contains("--within 1ms"));
+    let shown = said(&bench.tidings(&["lab", "table", "out", "--json"]));
+    assert!(shown.contains(part) && shown.contains("not run so far"), "{shown}");
+    measure(&[]);
+    assert_eq!(bench.runs("out").len(), 5, "they are made");
+    let shown = said(&bench.tidings(&["lab", "table", "out", "--json"]));
+    assert!(!shown.contains("not run so far") && shown.contains("of_runs"), "{shown}");
+}
+
 #[test]
 fn without_a_file_it_measures_this_machine() {
     let bench = Bench::new();
@@ -66,7 +99,8 @@ fn without_a_file_it_measures_this_machine() {
     let words = ["lab", "characterize", "--quick", "--mpi", "mpich", "--program", &program];
     let done = bench.tidings(&[&words[..], &["--check"]].concat());
     assert_eq!(code(&done), Some(0), "{}", said(&done));
-    assert!(said(&done).contains("runs into characterize-quick"), "{}", said(&done));
+    let announced = "runs into characterize-quick, within 2m\n";
+    assert!(said(&done).contains(announced), "{}", said(&done));
     let done = bench.tidings(&[&words[..5], &["--program", "no-such-program"]].concat());
     assert_eq!(code(&done), Some(2), "{}", said(&done));
     assert!(said(&done).contains("mpi/characterize/build mpicc.mpich"), "{}", said(&done));

@@ -54,6 +54,9 @@ fn lammps_computes_the_same(mpi: Mpi) {
     assert!(times["calls"].as_u64() > Some(100), "{times}");
     let share = times["mpi_share"].as_f64().expect("a number");
     assert!(share > 0.0 && share <= 1.0, "{times}");
+    // All ranks are of the run: what others had is less than they left.
+    let others = times["others_share"].as_f64().expect("Linux counts");
+    assert!((0.0..1.0).contains(&others), "{times}");
 }
 
 #[test]

@@ -80,6 +80,11 @@ fn what_arrives_is_right_under_each_mpi_and_all_samples_are_kept() {
                 assert!(row["start_error_s"].as_f64().is_some_and(|own| own >= 0.0), "{row}");
             }
         }
+        // The first of four ranks with each other one, and each out of cache too.
+        let cores: BTreeSet<&str> =
+            of(&rows, "core-latency").iter().filter_map(|row| row["variant"].as_str()).collect();
+        assert_eq!(cores.len(), 2 * 3, "{mpi:?}: {cores:?}");
+        assert!(cores.contains("core 0 and core 3, out of cache"), "{mpi:?}: {cores:?}");
         let protocols: BTreeSet<&str> =
             of(&rows, "halo").iter().filter_map(|row| row["variant"].as_str()).collect();
         assert_eq!(protocols.len(), 5, "{mpi:?}: {protocols:?}");
@@ -115,6 +120,10 @@ fn what_cannot_be_measured_is_skipped_with_the_reason() {
         assert!(of(&alone, test).is_empty(), "{test}");
         let said = skipped(&alone, test);
         assert!(said.first().is_some_and(|own| own.contains("start more")), "{test}: {said:?}");
+    }
+    let two = measured(Mpi::Mpich, 2, &[], &format!("{LITTLE} --test cores"));
+    for test in ["core-latency", "core-bandwidth"] {
+        assert!(skipped(&two, test)[0].contains("needs 3 ranks on a node"), "{two:?}");
     }
     // Without all of its components for windows this MPI has none.
     let without = ["--mca", "osc", "^pt2pt,ucx,sm,monitoring,rdma"];

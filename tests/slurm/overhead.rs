@@ -139,6 +139,10 @@ fn is_well(run: &Value) {
     assert_eq!((&run["hidden"], &run["times"]["ranks"]), (&2.into(), &2.into()), "{run}");
     let gossips = if run["arm"] == "gossip" { 2.into() } else { Value::Null };
     assert_eq!(run["gossip"]["ranks"], gossips, "{run}");
+    // What else the nodes did is as they say it, and not as the machine that waits does.
+    let share = run["others_share"].as_f64().expect("Linux counts");
+    assert!((0.0..=1.0).contains(&share), "{run}");
+    assert_eq!((&run["times"]["others_share"], &run["cpu_s"]), (&share.into(), &Value::Null));
 }
 
 #[test]

@@ -6,7 +6,8 @@
 //! the rows: a [`row`] is a series of samples, of which a [`point`] is what is left without the
 //! warm-up, with its interval; points are drawn as the [`figure`]s of that paper, each with a
 //! sentence that says what it means for an application, on a [`page`]; [`orders`] of ranks are
-//! compared with what was predicted, [`links`] of emulated hosts with what was asked.
+//! compared with what was predicted, [`links`] of emulated hosts with what was asked; runs that
+//! were [`left_out`] are named.
 //! [`comparison`] tests two of them, [`beside`] what gossip does to each test, [`growth`] hands
 //! series to `tidings-scaling`, [`plan`] is the series for this machine, and [`advice`] says where
 //! to place the ranks of an application.
@@ -21,6 +22,7 @@ pub mod chart;
 pub mod comparison;
 pub mod figure;
 pub mod growth;
+pub mod left_out;
 pub mod links;
 pub mod orders;
 pub mod page;

@@ -66,6 +66,10 @@ pub fn warnings(all: &Characterisation) -> Vec<String> {
         warnings.push(format!("ranks are not where they were to be: {reason}"));
     }
     warnings.extend(all.failed.iter().cloned());
+    if let Some(first) = all.left_out.first() {
+        let count: usize = all.left_out.iter().map(|own| own.runs[0]).sum();
+        warnings.push(format!("{count} runs are left out: {}", first.skipped.reason));
+    }
     warnings
 }
 
@@ -112,10 +116,10 @@ pub fn html(name: &str, all: &Characterisation, figures: &[Figure]) -> String {
     if let Some(said) = growth::sentence(&all.points) {
         let _ = writeln!(page, "<h2>Growth</h2>\n<p>{}</p>", escaped(&said));
     }
-    if !all.skipped.is_empty() {
+    if all.not_measured().next().is_some() {
         page +=
             "<h2>Not measured</h2>\n<table>\n<tr><th>test</th><th>part</th><th>reason</th></tr>\n";
-        for own in &all.skipped {
+        for own in all.not_measured() {
             let [test, part, reason] =
                 [&own.test, &own.variant, &own.reason].map(|own| escaped(own));
             let _ = writeln!(page, "<tr><td>{test}</td><td>{part}</td><td>{reason}</td></tr>");
@@ -151,10 +155,10 @@ pub fn markdown(name: &str, all: &Characterisation, figures: &[Figure]) -> Strin
     if let Some(said) = growth::sentence(&all.points) {
         let _ = write!(page, "\n## Growth\n\n{said}\n");
     }
-    if !all.skipped.is_empty() {
+    if all.not_measured().next().is_some() {
         page += "\n## Not measured\n\n| test | part | reason |\n|---|---|---|\n";
     }
-    for own in &all.skipped {
+    for own in all.not_measured() {
         let [test, part, reason] =
             [&own.test, &own.variant, &own.reason].map(|own| own.replace('|', "\\|"));
         let _ = writeln!(page, "| {test} | {part} | {reason} |");
@@ -178,6 +182,11 @@ mod tests {
             ("latency", "in cache", 1024, 0, 1.1e-6),
             ("latency", "in cache", 4096, 0, 1.4e-6),
             ("latency", "in cache", 16384, 0, 9e-6),
+            ("core-latency", "core 0 and core 1", 1, 0, 1e-6),
+            ("core-latency", "core 0 and core 2", 1, 0, 2e-6),
+            ("core-latency", "core 0 and core 2, out of cache", 1, 0, 9e-6),
+            ("core-bandwidth", "core 0 and core 1", 65536, 0, 1e-5),
+            ("core-bandwidth", "core 0 and core 1, out of cache", 65536, 0, 4e-5),
             ("overlap", "P0-P3, no overlap", 65536, 0, 1e-3),
             ("overlap", "P1-P2, no overlap", 65536, 0, 1e-3),
             ("overlap", "P0-P3, with P1-P2", 65536, 0, 1e-3),
@@ -214,6 +223,8 @@ mod tests {
             "{}",
             said("9")
         );
+        assert!(said("3a").contains("core 0 and core 2 takes 2 times"), "{}", said("3a"));
+        assert!(said("3b").contains("Out of cache 1.61 GB/s are reached"), "{}", said("3b"));
         assert!(said("6b").contains("4 workers with 1 B"), "{}", said("6b"));
         assert_eq!(said("4"), "Not measured: needs 3 nodes.");
         assert_eq!(said("7a"), "Not measured: its test was not run.");
@@ -230,6 +241,22 @@ mod tests {
             page.contains("needs 3 nodes") && text.contains("| hops-latency |  | needs 3 nodes |")
         );
         assert!(text.contains("(figure-2a.svg)") && !text.contains("(figure-4.svg)"), "{text}");
+    }
+
+    #[test]
+    fn runs_that_were_left_out_are_warned_of_and_named_with_the_reason() {
+        let mut all = characterisation(&series(), &[]);
+        all.say_why_left_out("2m would not have sufficed");
+        assert_eq!(warnings(&all), ["1 runs are left out: 2m would not have sufficed"]);
+        let figures = figures(&all);
+        assert_eq!(
+            figures[0].sentence,
+            "Not measured: its test was not run (2m would not have sufficed)."
+        );
+        let part = "1 of 1 runs of 2 ranks on here";
+        let text = markdown("m", &all, &figures);
+        assert!(text.contains(&format!("| all | {part} | 2m would not have")), "{text}");
+        assert!(html("m", &all, &figures).contains(&format!("<td>{part}</td>")));
     }
 
     #[test]

@@ -17,8 +17,10 @@ pub struct Here {
     pub program: String,
     /// The library that has waiting ranks yield, if it is here.
     pub yielding: Option<String>,
-    /// Processors.
+    /// Processors, and the cores that they are of: several may share one.
     pub processors: u32,
+    /// Cores.
+    pub cores: u32,
     /// At most two minutes.
     pub quick: bool,
     /// The shim and the options of gossip that runs beside, if any.
@@ -42,6 +44,8 @@ struct Extent {
     factor: u32,
     halo_largest: u32,
     beyond_cache: u32,
+    /// Ranks that are measured core by core, the first with each other one.
+    talking: u32,
 }
 
 /// As many rounds as fit into two minutes, on two processors 14 s each: a comparison learns from
@@ -50,11 +54,12 @@ struct Extent {
 pub(crate) const QUICK_ROUNDS: u32 = 8;
 const QUICK: Extent = Extent {
     rounds: QUICK_ROUNDS,
-    repetitions: 12,
+    repetitions: 11,
     largest: 1 << 20,
     factor: 16,
     halo_largest: 1024,
     beyond_cache: 16 << 20,
+    talking: 4,
 };
 const WHOLE: Extent = Extent {
     rounds: 12,
@@ -63,6 +68,7 @@ const WHOLE: Extent = Extent {
     factor: 2,
     halo_largest: 1024,
     beyond_cache: 64 << 20,
+    talking: 9,
 };
 
 /// The most ranks that are started here, and of those the least.
@@ -71,8 +77,12 @@ const LEAST_RANKS: u32 = 4;
 /// So many are hidden where gossip runs beside: one alone has no peer.
 const HIDDEN: u32 = 2;
 
-/// Tests that need a rank for each processor only, and those of several ranks.
+/// Tests that need a core for each rank, of two ranks and of more, and those of several ranks.
 const PAIRS: &[&str] = &["pair", "cores"];
+const PAIR: &[&str] = &["pair"];
+const CORES: &[&str] = &["cores"];
+/// Arguments of either MPI's launcher by which each rank keeps to a core of its own.
+const PINNED: &[&str] = &["--bind-to", "core"];
 const GROUPS: &[&str] = &[
     "hops",
     "through",
@@ -108,22 +118,26 @@ pub fn text(here: &Here) -> String {
     );
     machine(&mut text, here, "a core each", pairs_are_crowded);
     machine(&mut text, here, "several", is_crowded);
-    let crowded = pairs_are_crowded;
-    program(&mut text, here, &extent, ("pairs", "a core each"), PAIRS, &[2], crowded);
-    program(&mut text, here, &extent, ("groups", "several"), GROUPS, &[most], is_crowded);
+    let of_a_core = Runs { machine: "a core each", is_crowded: pairs_are_crowded, pinned: &[] };
+    let several = Runs { machine: "several", is_crowded, pinned: &[] };
+    // Hidden ranks have no cores of their own; one core cannot be told from another where there is
+    // one.
+    let pinned = if hidden == 0 && here.cores > 1 { PINNED } else { &[] };
+    let of_a_core = Runs { pinned, ..of_a_core };
+    let talking = here.cores.min(extent.talking);
+    if pinned.is_empty() || talking < 3 {
+        program(&mut text, here, &extent, ("pairs", PAIRS, &[2]), &of_a_core);
+    } else {
+        program(&mut text, here, &extent, ("pairs", PAIR, &[2]), &of_a_core);
+        program(&mut text, here, &extent, ("cores", CORES, &[talking]), &of_a_core);
+    }
+    program(&mut text, here, &extent, ("groups", GROUPS, &[most]), &several);
     // How a machine grows does not depend on gossip, and ranks would be hidden unevenly.
     if here.gossip.is_some() {
         return text;
     }
-    program(
-        &mut text,
-        here,
-        &extent,
-        ("growth", "several"),
-        &["collectives"],
-        &growing(most, here.quick),
-        is_crowded,
-    );
+    let ranks = growing(most, here.quick);
+    program(&mut text, here, &extent, ("growth", &["collectives"], &ranks), &several);
     text
 }
 
@@ -158,14 +172,22 @@ fn machine(text: &mut String, here: &Here, name: &str, is_crowded: bool) {
     );
 }
 
+/// How the runs of a program are started.
+struct Runs {
+    machine: &'static str,
+    /// Whether ranks outnumber processors.
+    is_crowded: bool,
+    /// What the launcher is told, if each is to keep to a core.
+    pinned: &'static [&'static str],
+}
+
+/// A program of the series, with its tests and numbers of ranks.
 fn program(
     text: &mut String,
     here: &Here,
     extent: &Extent,
-    (name, machine): (&str, &str),
-    tests: &[&str],
-    ranks: &[u32],
-    is_crowded: bool,
+    (name, tests, ranks): (&str, &[&str], &[u32]),
+    runs: &Runs,
 ) {
     let mut words = vec![here.program.clone()];
     words.extend(tests.iter().flat_map(|test| ["--test".to_owned(), (*test).to_owned()]));
@@ -178,19 +200,24 @@ fn program(
     ] {
         words.extend([option.to_owned(), value.to_string()]);
     }
-    if is_crowded {
+    if runs.is_crowded {
         words.extend(["--sleep", "--late", "0.002"].map(str::to_owned));
     }
     let words: Vec<String> = words.iter().map(|word| string(word)).collect();
+    let pinned = match runs.pinned {
+        [] => String::new(),
+        words => format!("launcher_arguments = {words:?}\n"),
+    };
     let gossip = here.gossip.as_ref().map_or(String::new(), |own| {
         let every = ranks[0] / HIDDEN + 1;
         format!("gossip = {{ every = {every}, options = {} }}\n", string(&own.options))
     });
     let _ = write!(
         text,
-        "[[programs]]\nname = {}\nmachines = [{}]\nnodes = {ranks:?}\ncommand = [{}]\n{gossip}\n",
+        "[[programs]]\nname = {}\nmachines = [{}]\nnodes = {ranks:?}\ncommand = [{}]\n\
+         {pinned}{gossip}\n",
         string(name),
-        string(machine),
+        string(runs.machine),
         words.join(", ")
     );
 }
@@ -200,7 +227,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use tidings_experiment::series::Series;
+    use tidings_experiment::series::{Cell, Series};
 
     #[test]
     fn the_series_is_a_right_one_and_crowded_ranks_sleep() {
@@ -211,6 +238,7 @@ mod tests {
                 program: "/a \"b\"/x".to_owned(),
                 yielding: Some("/y.so".to_owned()),
                 processors,
+                cores: processors,
                 quick,
                 gossip: None,
             };
@@ -234,6 +262,39 @@ mod tests {
         }
     }
 
+    /// One core with another is measured where each rank has one, and the launcher keeps it there.
+    #[test]
+    fn core_by_core_there_are_as_many_ranks_as_cores_and_each_keeps_to_its_own() {
+        for (processors, cores, quick, talking) in [
+            (1, 1, false, 2),
+            (2, 1, true, 2),
+            (2, 2, true, 2),
+            (8, 4, false, 4),
+            (64, 64, false, 9),
+            (64, 64, true, 4),
+        ] {
+            let here = Here {
+                mpi: "openmpi".to_owned(),
+                program: "/x".to_owned(),
+                yielding: None,
+                processors,
+                cores,
+                quick,
+                gossip: None,
+            };
+            let text = text(&here);
+            let series = Series::from_text(&text, Path::new("here.toml")).expect("a right series");
+            let by_core = |cell: &&Cell| cell.command.iter().any(|word| word == "cores");
+            for cell in &series.cells {
+                let is_pinned = cell.launcher_arguments == PINNED;
+                let is_of_a_core = by_core(&cell) || cell.command.iter().any(|word| word == "pair");
+                assert_eq!(is_pinned, is_of_a_core && cores > 1, "{text}");
+            }
+            let ranks = series.cells.iter().find(by_core).map(|cell| cell.nodes);
+            assert_eq!(ranks, Some(talking), "{text}");
+        }
+    }
+
     #[test]
     fn beside_gossip_two_ranks_are_hidden_from_every_test() {
         for processors in [2, 7, 64] {
@@ -243,6 +304,7 @@ mod tests {
                 program: "/x".to_owned(),
                 yielding: Some("/y.so".to_owned()),
                 processors,
+                cores: processors,
                 quick: true,
                 gossip: Some(gossip),
             };

@@ -12,8 +12,11 @@ use serde_json::Value;
 use tidings_experiment::outcome::Outcome;
 use tidings_experiment::pressure::Contamination;
 use tidings_experiment::series::{Record, Series, beside};
-use tidings_experiment::statistics::{Interval, bootstrap, change_point, interquartile_mean};
+use tidings_experiment::statistics::{
+    Interval, bootstrap, change_point, interquartile_mean, quantiles,
+};
 
+use crate::left_out::{LeftOut, left_out};
 use crate::row::{Places, Prediction, Row, Samples, Skipped};
 
 /// What a point is of.
@@ -41,6 +44,8 @@ pub struct Point {
     pub key: Key,
     /// Seconds a message, with its interval if there is more than one sample.
     pub seconds: Interval,
+    /// The quartiles of the samples that count, in seconds.
+    pub quartiles_s: [f64; 3],
     /// The interquartile mean of each run that counts, in seconds.
     pub of_runs: Vec<f64>,
     /// Samples that count, and those of the warm-up.
@@ -75,6 +80,22 @@ pub struct Characterisation {
     pub places: Option<Places>,
     /// Runs that failed, with the reason.
     pub failed: Vec<String>,
+    /// Runs that were not made.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Characterisation {
+    /// Why runs were left out, where that is known.
+    pub fn say_why_left_out(&mut self, reason: &str) {
+        for own in &mut self.left_out {
+            reason.clone_into(&mut own.skipped.reason);
+        }
+    }
+
+    /// All that was not measured: parts of runs, and runs.
+    pub fn not_measured(&self) -> impl Iterator<Item = &Skipped> {
+        self.skipped.iter().chain(self.left_out.iter().map(|own| &own.skipped))
+    }
 }
 
 /// The samples of a run at a place.
@@ -87,7 +108,8 @@ struct Run {
 
 /// What the runs of a series have measured.
 pub fn characterisation(series: &Series, records: &[Record]) -> Characterisation {
-    let mut all = Characterisation::default();
+    let mut all =
+        Characterisation { left_out: left_out(series, records), ..Characterisation::default() };
     let mut all_runs: [BTreeMap<Key, Vec<Run>>; 2] = Default::default();
     for record in records {
         if record.outcome != Outcome::Ok {
@@ -158,8 +180,10 @@ fn point(key: Key, runs: &[Run]) -> Point {
     // Of one run the samples are all there is; of several, a run is what is drawn again.
     let single = |run: &Vec<f64>| run.iter().map(|&own| vec![own]).collect::<Vec<_>>();
     let drawn = if let [one] = &of_runs[..] { single(one) } else { of_runs.clone() };
-    let estimate = interquartile_mean(&of_runs.concat());
+    let together = of_runs.concat();
+    let estimate = interquartile_mean(&together);
     Point {
+        quartiles_s: quantiles(&together, [0.25, 0.5, 0.75]),
         seconds: bootstrap(&drawn).unwrap_or(Interval { estimate, low: estimate, high: estimate }),
         samples: of_runs.iter().map(Vec::len).sum(),
         of_runs: of_runs.iter().map(|own| interquartile_mean(own)).collect(),
@@ -222,6 +246,21 @@ pub(crate) mod tests {
         assert!(point.valid && !point.busy && point.of_runs.len() == 2);
         let all = characterisation(&series(), &[busy]);
         assert!(all.points[0].busy, "the one run there is counts, and is named busy");
+    }
+
+    #[test]
+    fn quartiles_are_of_the_samples_that_count() {
+        // After four of warm-up, which are of this machine's slow beginning.
+        let mut run = record(&[("latency", "in cache", 8, 0, 1e-6)], 0.0);
+        for at in 0..24_u32 {
+            let seconds = if at < 4 { 1.0 } else { 1e-6 * f64::from(1 + at % 5) };
+            run.rows[0]["samples_s"][at as usize] = json!(seconds);
+        }
+        let all = characterisation(&series(), &[run]);
+        let [p25, p50, p75] = all.points[0].quartiles_s;
+        assert_eq!([p25, p50, p75].map(|own| format!("{:.0}", 1e6 * own)), ["2", "3", "4"]);
+        let estimate = all.points[0].seconds.estimate;
+        assert!(p25 <= estimate && estimate <= p75, "{estimate}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Rows come from a program, so each is believed only as far as it has the form; a sample that is
 //! no time is left out, and a row without samples is no measurement.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Clocks do not drift apart by so much, in seconds, while a series is measured: one was set.
@@ -60,7 +60,7 @@ impl Samples {
 }
 
 /// A part that was not measured.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Skipped {
     /// The test.
     pub test: String,

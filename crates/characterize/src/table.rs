@@ -10,7 +10,8 @@ use crate::words;
 
 /// The columns.
 pub const COLUMNS: &str = "machine,ranks,test,variant,bytes,count,seconds,seconds_low,\
-seconds_high,bytes_per_s,runs,samples,warm_up,late,start_error_s,contaminated,busy,valid,beside";
+seconds_high,seconds_p25,seconds_p50,seconds_p75,bytes_per_s,runs,samples,warm_up,late,\
+start_error_s,contaminated,busy,valid,beside";
 
 /// The table of all points.
 pub fn csv(all: &Characterisation) -> String {
@@ -20,10 +21,10 @@ pub fn csv(all: &Characterisation) -> String {
     let points = all.points.iter().map(|point| (point, asleep));
     let gossip = all.beside_gossip.iter().map(|point| (point, beside::GOSSIP));
     for (point, doing) in points.chain(gossip) {
-        let (key, seconds) = (&point.key, point.seconds);
+        let (key, seconds, [p25, p50, p75]) = (&point.key, point.seconds, point.quartiles_s);
         let _ = writeln!(
             text,
-            "{},{},{},{},{},{},{:e},{:e},{:e},{:.0},{},{},{},{},{:e},{},{},{},{doing}",
+            "{},{},{},{},{},{},{:e},{:e},{:e},{:e},{:e},{:e},{:.0},{},{},{},{},{:e},{},{},{},{doing}",
             words::quoted(&key.machine),
             key.ranks,
             words::quoted(&key.test),
@@ -33,6 +34,9 @@ pub fn csv(all: &Characterisation) -> String {
             seconds.estimate,
             seconds.low,
             seconds.high,
+            p25,
+            p50,
+            p75,
             rate(point),
             point.of_runs.len(),
             point.samples,
@@ -58,7 +62,10 @@ mod tests {
         let run = record(&[("overlap", "P0-P3 alone", 1024, 0, 1e-6)], 0.0);
         let text = csv(&characterisation(&series(), &[run]));
         let counts: Vec<usize> = text.lines().map(|line| line.matches(',').count()).collect();
-        assert_eq!(counts, [18, 18], "{text}");
+        assert_eq!(counts, [21, 21], "{text}");
         assert!(text.contains("\"P0-P3 alone\",1024,0,1.02e-6,"), "{text}");
+        let cells: Vec<&str> = text.lines().flat_map(|line| line.split(',')).collect();
+        let median = COLUMNS.split(',').position(|name| name == "seconds_p50").expect("a column");
+        assert_eq!(cells[median + cells.len() / 2], "1.02e-6", "{text}");
     }
 }

@@ -60,6 +60,15 @@ impl Topology {
         })
     }
 
+    /// How many physical cores these are of.
+    pub fn physical(&self, cores: &CoreSet) -> usize {
+        let is_first = |core: &u32| {
+            let others = self.siblings.get(core).map(|all| all.both(cores));
+            others.is_none_or(|all| all.iter().all(|other| other >= *core))
+        };
+        cores.iter().filter(is_first).count()
+    }
+
     /// The cores that share physical cores with these, themselves included.
     pub fn with_siblings(&self, cores: &CoreSet) -> CoreSet {
         let sets = cores.iter().filter_map(|core| self.siblings.get(&core));
@@ -71,4 +80,20 @@ impl Topology {
 fn parameter(line: &str, name: &str) -> Option<CoreSet> {
     let value = line.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
     value?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_that_share_a_core_count_once_as_far_as_they_are_asked_about() {
+        let set = |cores: &[u32]| cores.iter().copied().collect::<CoreSet>();
+        let pairs = [[0, 2], [1, 3]];
+        let siblings = (0..4).map(|core| (core, set(&pairs[core as usize % 2])));
+        let topology = Topology { siblings: siblings.collect(), ..Topology::default() };
+        let physical = |cores: &[u32]| topology.physical(&set(cores));
+        assert_eq!([physical(&[0, 1, 2, 3]), physical(&[0, 2]), physical(&[2, 3])], [2, 1, 2]);
+        assert_eq!(physical(&[]), 0);
+    }
 }

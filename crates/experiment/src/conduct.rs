@@ -68,7 +68,12 @@ pub trait Experiment {
     }
     /// How long a launcher may take to end, if longer than usual.
     fn farewell(&self) -> Option<Duration>;
-    /// Makes a run in this folder; `None` if the experiment is to stop.
+    /// Whether there is time for a run, after these.
+    fn has_time_for(&self, _index: u32, _records: &[Self::Record]) -> bool {
+        true
+    }
+    /// Makes a run in this folder; `None` if the experiment is to stop: at a signal, or because its
+    /// time is over.
     ///
     /// # Errors
     /// What keeps it from being made; a run that fails is none.
@@ -80,7 +85,8 @@ pub trait Experiment {
     ) -> Result<Option<Self::Record>, ExperimentError>;
 }
 
-/// Makes all runs of an experiment that its journal in a folder lacks; all records.
+/// Makes all runs of an experiment that its journal in a folder lacks, as far as it has time for
+/// them; all records.
 ///
 /// # Errors
 /// [`ExperimentError`]; what was measured before is in the journal.
@@ -106,9 +112,12 @@ pub fn conduct<E: Experiment>(
         watcher.say(&format!("{before} of {} runs are done: going on", runs.len()));
     }
     for (at, &index) in missing.into_iter().enumerate() {
+        if !experiment.has_time_for(index, journal.records()) {
+            return Ok(journal.records().to_vec());
+        }
         watcher.progress(before + at, runs.len(), &experiment.label(index));
         let Some(record) = experiment.measure(index, folder, watcher)? else {
-            let signal = watcher.stopped().unwrap_or(0);
+            let Some(signal) = watcher.stopped() else { return Ok(journal.records().to_vec()) };
             return Err(ExperimentError::Stopped { done: before + at, all: runs.len(), signal });
         };
         keep(experiment, &mut journal, record, watcher)?;

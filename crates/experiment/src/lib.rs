@@ -2,8 +2,8 @@
 //!
 //! An experiment has a plan of runs, makes those that its journal lacks, and can be interrupted
 //! anywhere: [`conduct`] does that for whatever is an `Experiment`, with a [`journal`] of lines and
-//! a [`schedule`] of repetitions for those that compare. [`text`] reads campaign files and
-//! complains with their lines.
+//! a [`schedule`] of repetitions for those that compare; an [`allowance`] may bound it. [`text`]
+//! reads campaign files and complains with their lines.
 //!
 //! A run is started by a [`backend`] (this machine, hosts made on it, Slurm, a simulated machine)
 //! in a directory of its own ([`place`]); [`run`] sees to it that nothing of it is left.
@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agents;
+pub mod allowance;
 pub mod backend;
 pub mod conduct;
 pub mod error;

@@ -51,8 +51,8 @@ pub struct Contamination {
 pub const OTHERS_SHARE: f64 = 0.25;
 
 impl Contamination {
-    /// The rule for a campaign on this machine that has none: without one, what others did there
-    /// would be told as what gossip does.
+    /// The rule for a campaign that has none: without one, what others did on its machines would be
+    /// told as what gossip does.
     #[must_use]
     pub fn or_default(self) -> Self {
         if self == Self::default() {
@@ -61,9 +61,15 @@ impl Contamination {
         self
     }
 
-    /// Whether there is a bound.
-    pub fn is_rule(&self) -> bool {
-        *self != Self::default()
+    /// Whether all shares are known that the bounds are of; a bound of 1 needs none.
+    pub fn is_answered_by(&self, seen: &Disturbance) -> bool {
+        let is_answered = |bound: Option<f64>, share: Option<f64>| {
+            bound.is_none_or(|bound| bound >= 1.0) || share.is_some()
+        };
+        is_answered(self.others_share, seen.others_share)
+            && is_answered(self.pressure_share, seen.pressure_share)
+            && is_answered(self.steal_share, seen.steal_share)
+            && is_answered(self.run_delay_share, seen.run_delay_share)
     }
 
     /// Whether a run lies beyond one of the bounds.
@@ -205,6 +211,15 @@ mod tests {
         let pressure = "some avg10=1.00 avg60=2.00 avg300=3.00 total=386903674\nfull avg10=0.00\n";
         assert_eq!(pressure_us(pressure), Some(386_903_674));
         assert_eq!(pressure_us(""), None);
+    }
+
+    #[test]
+    fn a_bound_is_answered_by_its_share_alone_and_one_of_all_by_any() {
+        let rule = |bound| Contamination { others_share: Some(bound), ..Contamination::default() };
+        let other = Disturbance { steal_share: Some(0.0), ..Disturbance::default() };
+        let own = Disturbance { others_share: Some(0.9), ..Disturbance::default() };
+        assert!(rule(0.25).is_answered_by(&own) && !rule(0.25).is_answered_by(&other));
+        assert!(rule(1.0).is_answered_by(&other) && !rule(1.0).is_passed_by(&own));
     }
 
     #[test]

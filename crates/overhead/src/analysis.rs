@@ -49,6 +49,8 @@ pub struct Group {
     pub pairs: usize,
     /// A/A pairs that the rule dropped.
     pub contaminated: usize,
+    /// Runs of nodes that did not say what else they did, which the rule drops.
+    pub unknown: usize,
     /// The slowdown of the second baseline run of a repetition over the first: what noise alone
     /// does.
     pub noise: Option<Interval>,
@@ -168,6 +170,7 @@ fn group(campaign: &Campaign, nodes: u32, records: Vec<&Record>) -> Group {
         baseline: repetitions.side(&campaign.baseline, true),
         pairs: noise.repetitions.len(),
         contaminated: noise.contaminated,
+        unknown: repetitions.unknown(),
         noise: noise.interval(campaign.is_virtual()),
         effects: campaign.arms.iter().map(|doing| repetitions.effect(doing)).collect(),
     }
@@ -267,7 +270,18 @@ impl<'a> Repetitions<'a> {
     }
 
     fn is_clean(&self, record: &Record) -> bool {
-        !self.campaign.contamination.is_passed_by(&record.disturbance)
+        self.is_known(record) && !self.campaign.contamination.is_passed_by(&record.disturbance)
+    }
+
+    /// Whether the rule can judge a run: this machine always says what its bounds are of.
+    fn is_known(&self, record: &Record) -> bool {
+        !self.campaign.is_on_nodes()
+            || self.campaign.contamination.is_answered_by(&record.disturbance)
+    }
+
+    fn unknown(&self) -> usize {
+        let made = self.records.iter().filter(|record| record.outcome == Outcome::Ok);
+        made.filter(|record| !self.is_known(record)).count()
     }
 
     /// A/A pairs: the second baseline run of a repetition over the first.

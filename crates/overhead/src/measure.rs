@@ -5,10 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use serde_json::Value;
 use tidings_experiment::ExperimentError;
 use tidings_experiment::conduct::{Experiment, Manner, OnFailure, Watcher, conduct};
 use tidings_experiment::journal::Subject;
 use tidings_experiment::outcome::{Ended, Outcome};
+use tidings_experiment::pressure::Disturbance;
 use tidings_experiment::reading::{self, Reading, object_in};
 use tidings_experiment::run::{Seen, last_words};
 
@@ -123,7 +125,7 @@ fn record(
         phases: BTreeMap::new(),
         figures: BTreeMap::new(),
         wall_s: seen.wall_s,
-        disturbance: seen.disturbance,
+        disturbance: disturbance(campaign, seen, times.as_ref()),
         times,
         gossip: object_in(&directory.join(REPORT)),
     };
@@ -131,6 +133,19 @@ fn record(
         read_numbers(&mut record, campaign, planned, directory);
     }
     record
+}
+
+/// How the machines were meanwhile: this one, or the nodes of Slurm as the shim saw them.
+fn disturbance(campaign: &Campaign, seen: &Seen, times: Option<&Value>) -> Disturbance {
+    if !campaign.is_on_nodes() {
+        return seen.disturbance;
+    }
+    let share = |key| times?.get(key)?.as_f64();
+    Disturbance {
+        others_share: share("others_share"),
+        steal_share: share("steal_share"),
+        ..Disturbance::default()
+    }
 }
 
 /// A complaint, with the number that the application gives to the rank that it names.

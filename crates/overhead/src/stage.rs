@@ -85,7 +85,7 @@ impl<'a> Stage<'a> {
         let mut environment: Vec<(String, String)> =
             shim_variables(campaign, doing, &gossip, directory).into_iter().chain(own).collect();
         let hides_one_a_node = *doing != Doing::None && campaign.every == campaign.ranks_per_node;
-        if hides_one_a_node && matches!(campaign.backend, Backend::Slurm(..)) {
+        if hides_one_a_node && campaign.is_on_nodes() {
             // The shim refuses a run in which Slurm has dealt ranks otherwise.
             environment.push(("TIDINGS_HIDE_ONE_A_NODE".to_owned(), "1".to_owned()));
         }

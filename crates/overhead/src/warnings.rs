@@ -18,14 +18,8 @@ const MOST_DROPPED: f64 = 0.5;
 /// All warnings about results.
 pub fn warnings(analysis: &Analysis) -> Vec<String> {
     let mut warnings = Vec::new();
-    if !analysis.is_virtual && !analysis.contamination.is_rule() {
-        warnings.push(
-            "no rule of contamination: what others did on these machines may look like what an \
-             arm costs"
-                .to_owned(),
-        );
-    }
     for group in &analysis.groups {
+        warnings.extend(unknown(group));
         warnings.extend(busy(group));
         if !analysis.is_virtual {
             warnings.extend(short(group));
@@ -42,6 +36,18 @@ fn of(group: &Group) -> String {
 
 fn dropped(contaminated: usize, pairs: usize) -> f64 {
     contaminated as f64 / (contaminated + pairs).max(1) as f64
+}
+
+fn unknown(group: &Group) -> Option<String> {
+    (group.unknown > 0).then(|| {
+        format!(
+            "{}: of {} runs it is not known what else their nodes did, so they count for no \
+             verdict: the shim of `make mpi` says it where /proc can be read; others_share = 1 \
+             keeps them",
+            of(group),
+            group.unknown
+        )
+    })
 }
 
 fn busy(group: &Group) -> Option<String> {
@@ -101,7 +107,7 @@ mod tests {
     use super::*;
     use crate::analysis::tests::records;
     use crate::analysis::{Verdict, analyse};
-    use crate::campaign::tests::{LOCAL, campaign_of, small};
+    use crate::campaign::tests::{LOCAL, campaign_of, on_nodes, small};
     use crate::record::Record;
 
     #[test]
@@ -142,6 +148,26 @@ mod tests {
         assert!(found[0].contains("100 % of the A/A pairs were dropped"), "{found:?}");
         let (analysis, _) = without_rule(0.1);
         assert_eq!(analysis.groups[0].effects[0].verdict, Verdict::Slower);
+    }
+
+    /// Of nodes of Slurm it was never known, and verdicts were told all the same.
+    #[test]
+    fn nodes_that_do_not_say_what_else_they_did_give_no_verdict() {
+        let verdict = |rule: &str, others_share| {
+            let campaign = campaign_of(&on_nodes(rule));
+            let mut all = records(&campaign, &[4.65, 4.65], 0.01);
+            for run in &mut all {
+                run.disturbance.others_share = others_share;
+            }
+            let analysis = analyse(&campaign, &all);
+            (analysis.groups[0].effects[0].verdict, warnings(&analysis))
+        };
+        let (told, found) = verdict("", None);
+        assert_eq!(told, Verdict::TooFew);
+        assert!(found[0].contains("not known what else their nodes did"), "{found:?}");
+        assert_eq!(verdict("", Some(0.9)).0, Verdict::TooFew);
+        assert_eq!(verdict("", Some(0.1)), (Verdict::Slower, Vec::new()));
+        assert_eq!(verdict("others_share = 1.0", None), (Verdict::Slower, Vec::new()));
     }
 
     #[test]

@@ -77,6 +77,21 @@ def test_what_a_flow_keeps_is_of_its_own_rate_alone() -> None:
         points.beside(double, "P0-P3", "P1-P2")
 
 
+@pytest.mark.parametrize("quartiles", ["", "seconds_p25,seconds_p50,seconds_p75,"])
+def test_a_table_with_and_without_quartiles_is_read(tmp_path: Path, quartiles: str) -> None:
+    """Columns go by their names: tables of the command had no quartiles at first."""
+    file = tmp_path / "points.csv"
+    cells = "1e-3," * quartiles.count(",")
+    file.write_text(
+        f"machine,ranks,test,variant,bytes,count,seconds,{quartiles}bytes_per_s,runs\n"
+        f'"m",16,"overlap","P0-P3 alone",1048576,0,2e-3,{cells}524288000,3\n',
+        encoding="utf-8",
+    )
+    table = Table.read(file, points.COLUMNS)
+    assert points.seconds(table, variant="P0-P3 alone") == pytest.approx(2e-3)
+    assert points.rate(table, test="overlap") == pytest.approx(524_288_000)
+
+
 def test_a_hot_spot_grows_with_the_power_of_its_last_points() -> None:
     """Latency 3 + w grows by less than w at first, and nearly by w at the end."""
     workers = [2**power for power in range(13)]

@@ -40,7 +40,7 @@ fn figure(spec: &Spec, all: &Characterisation) -> Figure {
     let file = format!("figure-{}.svg", spec.number.replace(' ', ""));
     if points.is_empty() {
         let reason = all.skipped.iter().find(|own| own.test == spec.test);
-        let reason = reason.map_or("its test was not run", |own| own.reason.as_str());
+        let reason = reason.map_or_else(|| not_run(all), |own| own.reason.clone());
         let sentence = format!("Not measured: {reason}.");
         return Figure { number: spec.number, file, title: spec.title, svg: None, sentence };
     }
@@ -63,6 +63,13 @@ fn figure(spec: &Spec, all: &Characterisation) -> Figure {
         svg: Some(chart::svg(&lines, &axes)),
         sentence: (spec.sentence)(&points, all),
     }
+}
+
+/// Why a test has neither points nor a reason: it may be of a program that was left out.
+fn not_run(all: &Characterisation) -> String {
+    let whole = all.left_out.iter().find(|own| own.is_whole());
+    let reason = whole.map_or(String::new(), |own| format!(" ({})", own.skipped.reason));
+    format!("its test was not run{reason}")
 }
 
 /// The points of a figure: where ranks are not what changes, of the runs with most ranks.

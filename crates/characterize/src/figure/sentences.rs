@@ -102,8 +102,13 @@ fn extremes<'a>(points: &[&'a Point], of: fn(&Point) -> f64) -> Option<[&'a Poin
     Some([least, most])
 }
 
+/// How lines of cores end whose buffers are out of cache.
+const BEYOND: &str = ", out of cache";
+
 pub(super) fn cores(points: &[&Point], _: &Characterisation) -> String {
-    let small: Vec<&Point> = points.iter().copied().filter(|own| own.key.bytes <= 1).collect();
+    // Out of cache a message waits for memory, whichever cores talk.
+    let is_small = |own: &&Point| own.key.bytes <= 1 && !own.key.variant.ends_with(BEYOND);
+    let small: Vec<&Point> = points.iter().copied().filter(is_small).collect();
     let Some([least, most]) = extremes(&small, time) else { return String::new() };
     match times(time(most) / time(least)) {
         Some(ratio) => format!(
@@ -121,15 +126,20 @@ pub(super) fn core_bandwidth(points: &[&Point], all: &Characterisation) -> Strin
     };
     let every: Vec<&Point> = all.points.iter().collect();
     let Some(inside) = of("core-bandwidth", points) else { return String::new() };
+    let beyond: Vec<&Point> =
+        points.iter().copied().filter(|own| own.key.variant.ends_with(BEYOND)).collect();
+    let beyond = of("core-bandwidth", &beyond)
+        .map_or(String::new(), |rate| format!(" Out of cache {} are reached.", words::rate(rate)));
     let nodes = all.places.as_ref().map_or(1, |places| places.names.len());
-    match of("bandwidth", &every).filter(|_| nodes > 1) {
+    let inside = match of("bandwidth", &every).filter(|_| nodes > 1) {
         Some(between) => format!(
             "Inside a node {} are reached, {} times what two nodes reach.",
             words::rate(inside),
             words::number(inside / between)
         ),
         None => format!("Inside a node {} are reached.", words::rate(inside)),
-    }
+    };
+    inside + &beyond
 }
 
 pub(super) fn hops(points: &[&Point], _: &Characterisation) -> String {

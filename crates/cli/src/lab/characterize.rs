@@ -6,15 +6,18 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use tidings_characterize::comparison::{self, Difference, Sessions};
 use tidings_characterize::figure::{Figure, figures};
 use tidings_characterize::plan::{self, Gossip, Here};
 use tidings_characterize::point::{Characterisation, characterisation};
 use tidings_characterize::{beside, growth, orders, page, table};
+use tidings_cores::topology::Topology;
 use tidings_experiment::ExperimentError;
+use tidings_experiment::allowance::Allowance;
 use tidings_experiment::journal;
 use tidings_experiment::manifest::Table;
 use tidings_experiment::pressure::Contamination;
@@ -30,6 +33,12 @@ use crate::{Failure, output};
 /// The table of points, by which a folder is known.
 const TABLE: &str = "points.csv";
 
+/// What `--quick` promises.
+const QUICK: Duration = Duration::from_secs(120);
+/// What of the time of all runs is for what follows them: an end of the last one, if it takes
+/// longer than was expected, and the pages.
+const AFTERWARDS: Duration = Duration::from_secs(5);
+
 /// Options of `tidings lab characterize`.
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -39,6 +48,10 @@ pub(super) struct Options {
     /// Measure for two minutes at most
     #[arg(long)]
     quick: bool,
+    /// Measure for so long at most: what is left then is not run, and the same command goes on with
+    /// it [default: no bound, with --quick 2m]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    within: Option<Duration>,
     /// The MPI of this machine to measure [default: the first whose program is there]
     #[arg(long, value_name = "MPI")]
     mpi: Option<Family>,
@@ -78,6 +91,7 @@ impl Family {
 }
 
 pub(super) fn run(options: &Options) -> Result<(), Failure> {
+    let begun = Instant::now();
     let series = match &options.series {
         Some(file) => Series::read(file)?,
         None => Series::from_text(&plan::text(&here(options)?), Path::new("characterize.toml"))?,
@@ -87,6 +101,9 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     if options.retry {
         prepared.repeat_failed();
     }
+    if let Some(time) = within(options) {
+        prepared.allow(Allowance::since(begun, time.saturating_sub(AFTERWARDS)));
+    }
     let links = links::gauged(&prepared)?;
     let is_here = series.machines.iter().any(|machine| machine.backend.is_here());
     let seen = is_here.then(|| Quiet::watch(quiet::WATCH));
@@ -95,7 +112,9 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
         let machine = seen.map_or(String::new(), |seen| format!("this machine: {seen}\n"));
         let (count, folder) = (prepared.count(), folder.display());
         let links = links.iter().map(Links::said).collect::<String>();
-        let runs = format!("{}: {count} runs into {folder}\n", series.name);
+        let time = within(options).map(humantime::format_duration);
+        let most = time.map_or(String::new(), |time| format!(", within {time}"));
+        let runs = format!("{}: {count} runs into {folder}{most}\n", series.name);
         return output::print(&(runs + &machine + &links));
     }
     if let Some(seen) = busy {
@@ -107,19 +126,34 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let records = prepared.run(&folder, &mut screen);
     screen.end();
     let records = records?;
-    let all = characterisation(&series, &records);
+    let mut all = characterisation(&series, &records);
+    if let Some(time) = within(options) {
+        let time = humantime::format_duration(time);
+        let reason = format!("{time} did not suffice for it: the same command goes on with it");
+        all.say_why_left_out(&reason);
+    }
     table.write(&table::csv(&all), &facts(&series, &records)).map_err(ExperimentError::from)?;
     keep(&folder, &series, &records, &all)?;
     links::keep(&folder, &links)?;
-    for warning in page::warnings(&all) {
+    say(&folder, &all, records.len())
+}
+
+/// How long the command may take, if that is bounded.
+fn within(options: &Options) -> Option<Duration> {
+    options.within.or(options.quick.then_some(QUICK))
+}
+
+/// Says what came out of so many runs.
+fn say(folder: &Path, all: &Characterisation, runs: usize) -> Result<(), Failure> {
+    for warning in page::warnings(all) {
         output::complain(&warning);
     }
-    if let Some(Ok(effects)) = beside::effects(&all) {
+    if let Some(Ok(effects)) = beside::effects(all) {
         output::print(&format!("{}\n", beside::sentence(&effects)))?;
     }
     let page = folder.join("characterize.html");
-    let (points, count) = (all.points.len(), records.len());
-    output::print(&format!("{points} points of {count} runs; figures in {}\n", page.display()))
+    let points = all.points.len();
+    output::print(&format!("{points} points of {runs} runs; figures in {}\n", page.display()))
 }
 
 /// The files besides the table: raw rows, pages, figures, and what grows.
@@ -132,8 +166,9 @@ fn keep(
     let figures = figures(all);
     let pictures = figures.iter().filter_map(|own| Some((own.file.clone(), own.svg.clone()?)));
     let mut files: BTreeMap<String, String> = pictures.collect();
+    let left_out = all.left_out.iter().map(|own| json!(own.skipped).to_string() + "\n");
     for (name, text) in [
-        ("samples.jsonl", lines(records)),
+        ("samples.jsonl", lines(records) + &left_out.collect::<String>()),
         ("characterize.md", page::markdown(&series.name, all, &figures)),
         ("characterize.html", page::html(&series.name, all, &figures)),
         ("growth.jsonl", growth::rows(&all.points)),
@@ -170,14 +205,22 @@ fn here(options: &Options) -> Result<Here, Failure> {
     };
     let yielding = program.with_file_name("libtidings-yield.so");
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let processors = u32::try_from(processors).unwrap_or(u32::MAX);
     Ok(Here {
         mpi: family.name().to_owned(),
         program: program.display().to_string(),
         yielding: yielding.is_file().then(|| yielding.display().to_string()),
-        processors: u32::try_from(processors).unwrap_or(u32::MAX),
+        cores: cores().unwrap_or(processors).min(processors),
+        processors,
         quick: options.quick,
         gossip: options.gossip.as_ref().map(|own| gossip(own, family, &program)).transpose()?,
     })
+}
+
+/// How many cores this process may use, if this machine says which processors share one.
+fn cores() -> Option<u32> {
+    let topology = Topology::read(&tidings_cores::here::Here).ok()?;
+    u32::try_from(topology.physical(&tidings_cores::here::allowed().ok()?)).ok()
 }
 
 /// The shim for gossip beside the tests: `make mpi` builds it beside their program.
@@ -212,6 +255,9 @@ fn again(options: &Options) -> String {
     let mut words = vec!["tidings lab characterize".to_owned()];
     words.extend(options.series.iter().map(|file| file.display().to_string()));
     words.extend(options.quick.then(|| "--quick".to_owned()));
+    words.extend(options.within.map(|time| {
+        format!("--within {}", humantime::format_duration(time).to_string().replace(' ', ""))
+    }));
     words.extend(options.mpi.iter().map(|family| format!("--mpi {}", family.name())));
     words.extend(options.program.iter().map(|file| format!("--program {}", file.display())));
     words.extend(options.gossip.iter().map(|own| format!("--gossip='{own}'")));
@@ -220,7 +266,7 @@ fn again(options: &Options) -> String {
 }
 
 /// The facts of the manifest besides those of all manifests.
-fn facts(series: &Series, records: &[Record]) -> Map<String, serde_json::Value> {
+fn facts(series: &Series, records: &[Record]) -> Map<String, Value> {
     let measured_s: f64 = records.iter().map(|record| record.wall_s).sum();
     Map::from_iter([
         ("series".to_owned(), json!(series.name)),
@@ -258,7 +304,9 @@ fn read(folder: &Path) -> Result<Characterisation, Failure> {
 pub(super) fn table(folder: &Path, json: bool) -> Result<(), Failure> {
     let all = read(folder)?;
     if json {
-        return output::print_json(&all.points);
+        let points = all.points.iter().map(|own| json!(own));
+        let skipped = all.not_measured().map(|own| json!(own));
+        return output::print_json(&points.chain(skipped).collect::<Vec<Value>>());
     }
     let row =
         |figure: Figure| vec![figure.number.to_owned(), figure.title.to_owned(), figure.sentence];

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::ExperimentError;
+use crate::allowance::{Allowance, suffices};
 use crate::backend::{Order, Starter, must_fit};
 use crate::conduct::{Experiment, Manner, OnFailure, Watcher, conduct};
 use crate::hosts::Mesh;
@@ -64,6 +65,8 @@ pub struct Prepared<'a> {
     programs: Vec<PathBuf>,
     /// Whether runs that failed are made again whatever the file says.
     repeats_failed: bool,
+    /// How long all runs may take.
+    allowance: Option<Allowance>,
 }
 
 impl<'a> Prepared<'a> {
@@ -92,12 +95,17 @@ impl<'a> Prepared<'a> {
                 must_fit(mpi, program, false)?;
             }
         }
-        Ok(Self { series, chosen, starters, programs, repeats_failed: false })
+        Ok(Self { series, chosen, starters, programs, repeats_failed: false, allowance: None })
     }
 
     /// Makes runs of the journal that failed again, also where failures do not stop the series.
     pub fn repeat_failed(&mut self) {
         self.repeats_failed = true;
+    }
+
+    /// Bounds the time of all runs: what is left then is not run.
+    pub fn allow(&mut self, allowance: Allowance) {
+        self.allowance = Some(allowance);
     }
 
     /// How many runs there are.
@@ -113,8 +121,8 @@ impl<'a> Prepared<'a> {
         })
     }
 
-    /// Makes all runs that the journal in a folder lacks; the records of all that are chosen, in
-    /// their order.
+    /// Makes all runs that the journal in a folder lacks, as far as time is allowed for them; the
+    /// records of all that are chosen, in their order.
     ///
     /// # Errors
     /// [`ExperimentError`]; what was measured before is in the journal.
@@ -174,6 +182,18 @@ impl Experiment for Prepared<'_> {
         self.starters.iter().flatten().filter_map(Starter::farewell).max()
     }
 
+    fn has_time_for(&self, index: u32, records: &[Record]) -> bool {
+        let Some(allowance) = &self.allowance else { return true };
+        let cell = self.cell(index);
+        let machine = &self.series.machines[cell.machine].name;
+        let is_alike = |own: &&Record| {
+            own.program == cell.program && own.machine == *machine && own.nodes == cell.nodes
+        };
+        let alike_s: Vec<f64> = records.iter().filter(is_alike).map(|own| own.wall_s).collect();
+        let all_s: Vec<f64> = records.iter().map(|own| own.wall_s).collect();
+        suffices(allowance.left(), &alike_s, &all_s)
+    }
+
     fn measure(
         &self,
         index: u32,
@@ -181,7 +201,9 @@ impl Experiment for Prepared<'_> {
         watcher: &dyn Watcher,
     ) -> Result<Option<Record>, ExperimentError> {
         let (series, cell) = (self.series, self.cell(index));
-        let manner = Manner { scheduling: series.scheduling, limit_s: series.limit_s };
+        let left_s = self.allowance.map_or(f64::INFINITY, |own| own.left().as_secs_f64());
+        let limit_s = series.limit_s.min(left_s);
+        let manner = Manner { scheduling: series.scheduling, limit_s };
         let prepare = |place: &Path| {
             let at = self.chosen.iter().position(|one| *one == index).expect("it is of the plan");
             let starter = self.starters[cell.machine].as_ref().expect("made for chosen cells");
@@ -198,7 +220,10 @@ impl Experiment for Prepared<'_> {
             })
         };
         let read = |started, seen: &Seen, place: &Path| self.record(index, started, seen, place);
-        manner.make(folder, watcher, prepare, read)
+        let made = manner.make(folder, watcher, prepare, read)?;
+        // It had less time than a run has: that says nothing about it.
+        let is_cut = |own: &Record| own.outcome == Outcome::Late && limit_s < series.limit_s;
+        Ok(made.filter(|own| !is_cut(own)))
     }
 }
 
@@ -249,6 +274,8 @@ pub fn lines(records: &[Record]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
     use serde_json::Value;
 
@@ -414,6 +441,44 @@ command = ["true"]
             let refused = series_of(&text.replace(right, wrong)).expect_err(wrong).to_string();
             assert!(refused.contains(said), "{wrong}: {refused}");
         }
+    }
+
+    /// Nobody, who sees how many runs are begun.
+    #[derive(Default)]
+    struct Nobody(usize);
+
+    impl Watcher for Nobody {
+        fn progress(&mut self, done: usize, all: usize, _next: &str) {
+            self.0 += usize::from(done < all);
+        }
+        fn say(&mut self, _text: &str) {}
+        fn stopped(&self) -> Option<i32> {
+            None
+        }
+    }
+
+    #[test]
+    fn what_time_does_not_suffice_for_is_left_and_made_by_the_next_start() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let text = "name = \"one\"\nlimit_s = 600.0\nrounds = 3\n[[machines]]\nname = \"here\"\n\
+                    backend = { kind = \"plain\" }\n[[programs]]\nname = \"one\"\n\
+                    machines = [\"here\"]\nnodes = [1]\ncommand = [\"sh\", \"-c\", \"CODE\"]\n";
+        let made = |code: &str, allowed: Option<Duration>| {
+            let series = series_of(&text.replace("CODE", code)).expect("a right series");
+            let mut prepared = Prepared::new(&series, &[]).expect("there is a shell");
+            if let Some(time) = allowed {
+                prepared.allow(Allowance::since(Instant::now(), time));
+            }
+            let mut nobody = Nobody::default();
+            let place = folder.path().join(&series.digest);
+            let records = prepared.run(&place, &mut nobody).expect("it runs");
+            (records.len(), nobody.0)
+        };
+        let quick = "echo '{}'";
+        assert_eq!(made(quick, Some(Duration::ZERO)), (0, 0), "none is begun");
+        assert_eq!(made(quick, None), (3, 3), "the next start makes them");
+        let (kept, begun) = made("sleep 600; echo '{}'", Some(Duration::from_millis(100)));
+        assert!(kept == 0 && begun <= 1, "one that was cut off is not kept: {kept}, {begun}");
     }
 
     #[test]

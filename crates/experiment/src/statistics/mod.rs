@@ -11,11 +11,13 @@
 mod bootstrap;
 mod change;
 mod many;
+mod quantiles;
 mod ranks;
 
 pub use bootstrap::{CONFIDENCE, Interval, bootstrap, bootstrap_difference};
 pub use change::change_point;
 pub use many::{Judged, Tested, holm, judge};
+pub use quantiles::quantiles;
 pub use ranks::{aligned_ranks, aligned_ranks_least, mann_whitney, rank_correlation};
 
 /// The mean of the middle half of some values; NaN of none.

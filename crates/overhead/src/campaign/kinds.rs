@@ -123,6 +123,11 @@ impl Campaign {
         }
     }
 
+    /// Whether runs are on other machines, which alone know what else they do.
+    pub fn is_on_nodes(&self) -> bool {
+        matches!(self.backend, Backend::Slurm(..))
+    }
+
     /// Whether a run takes the same time whenever it is repeated.
     pub fn is_virtual(&self) -> bool {
         self.backend.is_virtual()

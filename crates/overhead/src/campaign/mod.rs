@@ -105,6 +105,23 @@ seconds = { file = "stdout", json = "seconds" }
         campaign_of(&LOCAL.replace("repetitions = 20", &format!("repetitions = {repetitions}")))
     }
 
+    /// A campaign on nodes of Slurm, with this rule.
+    pub(crate) fn on_nodes(rule: &str) -> String {
+        LOCAL.replace("kind = \"local\"", "kind = \"slurm\"").replace("steal_share = 0.05", rule)
+    }
+
+    #[test]
+    fn nodes_of_slurm_have_the_rule_of_this_machine_as_far_as_they_say_shares() {
+        let rule = |own: &str| campaign_of(&on_nodes(own)).contamination;
+        assert_eq!(rule("").others_share, Some(0.25), "as on this machine");
+        assert_eq!(rule("steal_share = 0.05").others_share, None);
+        for bound in ["pressure_share", "run_delay_share"] {
+            let text = on_nodes(&format!("{bound} = 0.5"));
+            let refused = Campaign::from_text(&text, Path::new("c.toml")).expect_err(bound);
+            assert!(refused.to_string().contains("take the other bounds"), "{refused}");
+        }
+    }
+
     #[test]
     fn arms_are_the_controls_and_every_combination() {
         let text = LOCAL.replace("[256.0]", "[256, 4]").replace("[\"20%\"]", "[\"20%\", \"3\"]");
@@ -166,7 +183,6 @@ seconds = { file = "stdout", json = "seconds" }
             ),
             ("mpi = \"openmpi\"", "mpi = \"lam\"", 14, "openmpi"),
             ("mpi = \"openmpi\"", "", 13, "needs mpi"),
-            ("kind = \"local\"", "kind = \"slurm\"", 1, "take the bounds out"),
             ("mpi = \"openmpi\"", "mpi = \"mpich\"\nplatform = \"x\"", 15, "of smpi"),
             ("[256.0]", "[0.01]", 18, "0.1 to 3600000"),
             ("\"20%\"", "\"120%\"", 19, "no window `120%`"),

@@ -107,9 +107,9 @@ pub(super) fn campaign(text: &str, path: &Path) -> Result<Campaign, ExperimentEr
         text: text.to_owned(),
     };
     enough(&place, &read, &campaign)?;
-    let is_measured = campaign.backend.is_here();
+    // In virtual time nothing disturbs.
     let contamination =
-        if is_measured { read.contamination.or_default() } else { read.contamination };
+        if campaign.is_virtual() { read.contamination } else { read.contamination.or_default() };
     Ok(Campaign { contamination, ..campaign })
 }
 
@@ -227,11 +227,10 @@ fn enough(
     if bounds.iter().flatten().any(|bound| !(0.0..=1.0).contains(bound)) {
         return Err(place.at(0, "a bound of contamination is a share: write 0 to 1"));
     }
-    if matches!(campaign.backend, Backend::Slurm(..))
-        && campaign.contamination != Contamination::default()
-    {
-        let reason = "contamination is that of this machine, but with backend slurm runs are on others: \
-                      take the bounds out";
+    let is_of_here = rule.pressure_share.or(rule.run_delay_share).is_some();
+    if campaign.is_on_nodes() && is_of_here {
+        let reason = "with backend slurm the nodes say others_share and steal_share alone: take \
+                      the other bounds of contamination out";
         return Err(place.at(0, reason));
     }
     let repetitions = u64::from(campaign.repetitions) + u64::from(campaign.warm_up);
