@@ -11,10 +11,10 @@
 //! due when an entry is sent: where a receiver gets one every so many units (*pace*), a purchase
 //! has to save so many times as much, and a candidate is so many units old.
 //!
-//! A receiver that missed two bases has to be told the third whole. So they are four paces apart at
-//! least: one that gets an entry each pace has every base or the one before, and so has one that
-//! gets an entry in eight. That matters where many whole payloads take long: who has fallen behind
-//! all others, which make bases at a quick pace by then, would see whole entries for good.
+//! A receiver that missed two bases has to be told the third whole. So they are two paces apart at
+//! least: one that gets an entry in each has every base or the one before. Where whole entries of
+//! all nodes take many units, they are also a quarter of these apart: who has fallen behind all
+//! others gets an entry in more than a pace, and would see whole ones for good.
 //!
 //! What is all new each unit differs as much from any base, so it keeps the one it has: that tells
 //! whose an entry is and of which life, in fewer bits than a whole entry does.
@@ -30,7 +30,9 @@ use crate::entry::{NodeId, Stamp};
 pub const MAX_DISTANCE: u32 = 65_535;
 
 /// Paces from one base to the next, at least.
-const PACES_APART: i64 = 4;
+const PACES_APART: i64 = 2;
+/// And so large a part, at least, of the units that whole entries of all nodes take.
+const SWEEP_PART: i64 = 4;
 
 /// A node's own base.
 #[derive(Clone, Debug)]
@@ -46,18 +48,31 @@ pub struct Origin {
     saved: i64,
     /// Units from one entry that a receiver gets to the next.
     pace: i64,
+    /// Units from one base to the next, at least.
+    apart: i64,
 }
 
 impl Origin {
     /// The node of this id, with payloads of so many bytes at most; it has no base yet.
     pub fn new(id: NodeId, payload_bytes: usize) -> Self {
         let [payload, candidate] = [(); 2].map(|()| Vec::with_capacity(payload_bytes));
-        Self { id, base: None, payload, candidate, age_units: 0, saved: 0, pace: 1 }
+        Self {
+            id,
+            base: None,
+            payload,
+            candidate,
+            age_units: 0,
+            saved: 0,
+            pace: 1,
+            apart: PACES_APART,
+        }
     }
 
-    /// A receiver gets an entry every so many units, one or more.
-    pub fn set_pace(&mut self, units: u32) {
+    /// A receiver gets an entry every so many units, one or more; whole entries of all nodes would
+    /// take so many to come.
+    pub fn set_pace(&mut self, units: u32, sweep_units: u32) {
         self.pace = i64::from(units.max(1));
+        self.apart = (PACES_APART * self.pace).max(i64::from(sweep_units) / SWEEP_PART);
     }
 
     /// Takes the node's next entry; `true` if that is a base from now on.
@@ -100,7 +115,7 @@ impl Origin {
         if by_candidate > whole || self.age_units >= self.pace {
             self.propose(payload);
         }
-        let is_young = i64::from(distance) < PACES_APART * self.pace;
+        let is_young = i64::from(distance) < self.apart;
         bits == 1 || is_young || self.saved < self.pace * bits.min(whole) as i64
     }
 
@@ -149,9 +164,9 @@ mod tests {
 
     #[test]
     fn who_is_heard_of_seldom_makes_fewer_bases() {
-        let made = [1, 8].map(|pace| {
+        let made = [(1, 0, 2), (8, 60, 16), (8, 80, 20)].map(|(pace, sweep, apart)| {
             let mut origin = Origin::new(NodeId(1), 64);
-            origin.set_pace(pace);
+            origin.set_pace(pace, sweep);
             let say = |unit: u32| {
                 let mut payload = [0; 64];
                 payload[..4].copy_from_slice(&(unit / 5 * 77).to_le_bytes());
@@ -160,10 +175,7 @@ mod tests {
             let made: Vec<bool> = (0..10_000).map(say).collect();
             let units = |from: usize| made[from + 1..].iter().position(|is_base| *is_base);
             let least = (0..10_000).filter(|&unit| made[unit]).filter_map(units).min();
-            assert!(
-                least.is_some_and(|least| least + 1 >= PACES_APART as usize * pace as usize),
-                "{least:?}"
-            );
+            assert!(least.is_some_and(|least| least + 1 >= apart), "{least:?}");
             made.into_iter().filter(|is_base| *is_base).count()
         });
         assert!(made[1] * 2 < made[0], "{made:?}");

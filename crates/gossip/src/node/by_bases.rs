@@ -87,10 +87,11 @@ impl Node {
     /// The own entry was made: it may be the base of those that follow.
     pub(super) fn choose_base(&mut self) {
         let (payload_bytes, (_, pace)) = (self.vector.longest(), self.paces());
+        let sweep = self.membership.len().div_ceil(self.window_entries().max(1)) as u32;
         let own = self.vector.own();
         let is_base = match self.origin.as_mut() {
             Some(origin) => {
-                origin.set_pace(pace);
+                origin.set_pace(pace, sweep);
                 origin.renew(own.stamp, &own.payload[..payload_bytes])
             }
             None => false,
