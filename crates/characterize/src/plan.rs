@@ -17,9 +17,9 @@ pub struct Here {
     pub program: String,
     /// The library that has waiting ranks yield, if it is here.
     pub yielding: Option<String>,
-    /// Processors, and the cores that they are of: several may share one.
+    /// Processors.
     pub processors: u32,
-    /// Cores.
+    /// The cores that these are of: several processors may share one.
     pub cores: u32,
     /// At most two minutes.
     pub quick: bool,
@@ -118,12 +118,11 @@ pub fn text(here: &Here) -> String {
     );
     machine(&mut text, here, "a core each", pairs_are_crowded);
     machine(&mut text, here, "several", is_crowded);
-    let of_a_core = Runs { machine: "a core each", is_crowded: pairs_are_crowded, pinned: &[] };
-    let several = Runs { machine: "several", is_crowded, pinned: &[] };
     // Hidden ranks have no cores of their own; one core cannot be told from another where there is
     // one.
     let pinned = if hidden == 0 && here.cores > 1 { PINNED } else { &[] };
-    let of_a_core = Runs { pinned, ..of_a_core };
+    let of_a_core = Runs { machine: "a core each", is_crowded: pairs_are_crowded, pinned };
+    let several = Runs { machine: "several", is_crowded, pinned: &[] };
     let talking = here.cores.min(extent.talking);
     if pinned.is_empty() || talking < 3 {
         program(&mut text, here, &extent, ("pairs", PAIRS, &[2]), &of_a_core);
