@@ -5,6 +5,8 @@
     studies/stealing/run most-iterations
     studies/stealing/run most-others
     studies/stealing/run contraction
+    studies/stealing/run many-contraction
+    studies/stealing/run most-contraction
 
 The ranks and tasks of `ranks.py` on its torus, or with --contraction a tensor contraction there,
 ITERATIONS times: what a task takes differs in each by up to CHANGE_PERCENT of itself. What
@@ -27,8 +29,23 @@ ITERATIONS = 5
 CHANGE_PERCENT = 10
 LONGEST_UNIT_MS = 20
 """Of the gossip: in a longer one ranks know too little of a phase of 4.5 s to be worth asking."""
-CONTRACTION, PRODUCTS = "tce:12,6", 16_120
-"""Eleven minutes of a processor, in so many products of blocks."""
+
+
+class Contraction(NamedTuple):
+    """A tensor contraction."""
+
+    name: str
+    products: int
+    """Of blocks: its tasks."""
+
+
+CONTRACTIONS = {
+    256: Contraction("tce:12,6", 16_120),
+    1024: Contraction("tce:16,8", 81_688),
+    4096: Contraction("tce:20,10", 306_040),
+}
+"""By the most ranks that have it: 11 minutes of a processor, 51 and 138. Beyond 256 ranks a larger
+one leaves each as much as it has among 256: 63 to 80 products of 27 to 41 ms."""
 WAYS = {
     "random": ("random", ""),
     "lifelines": ("lifelines", ""),
@@ -108,16 +125,24 @@ def row(way: str, line: dict[str, Any]) -> Row:
     )
 
 
+def contraction(count: int) -> Contraction:
+    """Return what so many ranks contract; raises ValueError if there are more than 4,096."""
+    for most, made in CONTRACTIONS.items():
+        if count <= most:
+            return made
+    raise ValueError(f"{count} ranks: contractions are for {max(CONTRACTIONS)} at most")
+
+
 def measured(
     program: ranks.Program,
     platforms: Path,
     case: tuple[int, str],
-    application: str = "",
-    tasks: int = 0,
+    contracted: bool = False,
 ) -> list[Row]:
-    """Run a case of `uneven`, or of another application of so many tasks; return its rows."""
+    """Run a case of `uneven`, or of a contraction; return its rows."""
     count, way = case
-    where, said = ranks.machine(platforms, "torus", count), words(count, way, application)
+    name, tasks = contraction(count) if contracted else ("", 0)
+    where, said = ranks.machine(platforms, "torus", count), words(count, way, name)
     return [row(way, line) for line in ranks.phases(program, where, said, tasks)]
 
 
@@ -126,7 +151,6 @@ if __name__ == "__main__":
     line.add_argument("--contraction", action="store_true", help="instead of uneven tasks")
     line.add_argument("--ways", choices=WAYS, nargs="+", default=list(WAYS), help="only these")
     arguments = line.parse_args()
-    contracted = partial(measured, application=CONTRACTION, tasks=PRODUCTS)
-    measure = contracted if arguments.contraction else measured
+    measure = partial(measured, contracted=arguments.contraction)
     wanted = cases(arguments.ranks, arguments.ways)
     ranks.make(arguments, Row._fields, wanted, measure)
