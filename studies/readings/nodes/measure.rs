@@ -30,7 +30,7 @@ pub(crate) const DATAGRAM_BYTES: usize = 1_452;
 /// that nodes are still finding out what entries take, and so which rows to have.
 const UNITS_BEFORE: u32 = 120;
 /// The bytes of so many whole entries of each node pass before anything is counted, at least.
-const STARTS: usize = 4;
+const STARTS: usize = 5;
 
 const HEADING: &str = "readings,payload_bytes,wire_version,lost_percent,window_entries,\
     budget_bytes_unit,bytes_unit,entries_unit,bytes_an_entry,bases_percent,passed_over_percent,\
