@@ -56,6 +56,27 @@ fn several_metrics_are_seen_elsewhere_together_or_not_at_all() {
     cluster.until("n1 sees none", |cluster| user(cluster, "n2").is_empty().then_some(()));
 }
 
+/// The metric without a rule says which of the values that were given is seen.
+#[test]
+fn a_metric_that_stays_within_its_tolerance_is_said_again() {
+    let changes = ["--wire-version", "3", "--strategy", "grid", "--tolerances", "user.gpu=2"];
+    let mut cluster = Cluster::new();
+    cluster.start("n1", &changes);
+    cluster.join("n2", "n1", &changes);
+    cluster.until_known(&["n1", "n2"], 2);
+    let mut client = cluster.agent("n2").client();
+    for (step, given, said) in
+        [("1", "50", "50"), ("2", "51.5", "50"), ("3", "48.5", "50"), ("4", "53", "53")]
+    {
+        client.publish_all([("gpu", given), ("step", step)], 600).expect("they fit");
+        let seen = cluster.until("n1 sees this step", |cluster| {
+            let user = user(cluster, "n2");
+            (user.get("step").map(String::as_str) == Some(step)).then_some(user)
+        });
+        assert_eq!(seen["gpu"], said, "step {step}");
+    }
+}
+
 #[test]
 fn programs_in_c_publish_and_withdraw() {
     let mut cluster = Cluster::new();
