@@ -78,7 +78,17 @@ impl Vigil {
 
     /// Kills the agent of a host, and waits until each of `others` holds it dead.
     pub fn kill(&mut self, site: &mut Site, host: usize, others: &[usize]) -> Kill {
-        let killed_ms = wall_ms();
+        self.killed(site, host, others, wall_ms())
+    }
+
+    /// The same as if its host had no power any more: nothing is refused there, nothing answers.
+    pub fn cut_power(&mut self, site: &mut Site, host: usize, others: &[usize]) -> Kill {
+        let cut_ms = wall_ms();
+        site.hosts.unplug(host);
+        self.killed(site, host, others, cut_ms)
+    }
+
+    fn killed(&mut self, site: &mut Site, host: usize, others: &[usize], killed_ms: f64) -> Kill {
         site.kill(host);
         let reported = self.until_reported(others, host, Change::Dead);
         let mut known_ms: Vec<f64> =
@@ -87,8 +97,10 @@ impl Vigil {
         Kill { host, known_ms }
     }
 
-    /// Starts the agent of a host again, and waits until each of `others` holds it alive.
+    /// Starts the agent of a host again, which has power, and waits until each of `others` holds
+    /// it alive.
     pub fn revive(&mut self, site: &mut Site, host: usize, others: &[usize]) {
+        site.hosts.plug(host);
         site.start(host);
         self.listen_to(site, host);
         self.until_reported(others, host, Change::Back);
