@@ -128,11 +128,13 @@ def throttled(kept_first: float, kept_second: float) -> str:
 def several(table: Table, own: Table) -> list[list[str]]:
     """Return the lines of figures 5 to 7."""
     gains = [f"{fold(gain_of_streams(own, size))} ({size:,} B)" for size in (256, 1024)]
-    spots = ", ".join(f"w^{exponent(table, size):.2f} ({size:,} B)" for size in (1, 65536))
+    sizes = points.values(table.where(test="hotspot"), "bytes")
+    ends = (sizes[0], sizes[-1])
+    spots = ", ".join(f"w^{exponent(table, size):.2f} ({size:,} B)" for size in ends)
     out, into = (8e-6 * most(own, test) for test in ("fan-out", "fan-in"))
     far, near = beside(own, "P0-P3", "P1-P2"), beside(own, "P1-P2", "P0-P3")
     first, second = beside(own, "P0-P2", "P1-P3"), beside(own, "P1-P3", "P0-P2")
-    power = min(exponent(table, size) for size in (1, 65536))
+    power = min(exponent(table, size) for size in ends)
     return [
         line(balaji.FAR_FLOW, share(far), throttled(far, near)),
         line(balaji.NEAR_FLOW, share(near), throttled(far, near)),
