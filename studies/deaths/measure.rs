@@ -5,8 +5,8 @@
 //! is pulled just before. When each of the others knew is told by its event stream, stamped with
 //! the wall clock of the machine, which is that of the kill. The references are the times asked
 //! for: half in 1.5 s and all in 2.5 s, medians of 20; 5 s at worst, 4 s with 10 % of the datagrams
-//! lost; all know of a host without power within 3 s. All agents share the machine's processors, which is part of
-//! the times: below a few milliseconds they mean nothing.
+//! lost; all know of a host without power within 3 s. All agents share the machine's processors,
+//! which is part of the times: below a few milliseconds they mean nothing.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
