@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 from drawing.csv_table import Row, Table
 from drawing.drawn import Drawn, main
@@ -54,13 +55,16 @@ def line(row: Row) -> list[str]:
     ]
 
 
-def tables(table: Table) -> dict[str, str]:
+def tables(table: Table, name: str = "peers") -> dict[str, str]:
     """Return a line for each peer, the smaller number of nodes first."""
     rows = sorted(table, key=lambda row: row.whole("nodes"))
-    return {"peers": markdown(HEADING, map(line, rows))}
+    return {name: markdown(HEADING, map(line, rows))}
 
 
-DRAWN = (Drawn("peers.csv", COLUMNS, tables=tables),)
+DRAWN = (
+    Drawn("peers.csv", COLUMNS, tables=tables),
+    Drawn("peers-readings.csv", COLUMNS, tables=partial(tables, name="peers-readings")),
+)
 
 if __name__ == "__main__":
     sys.exit(main(__file__, DRAWN))
