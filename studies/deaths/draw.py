@@ -31,20 +31,21 @@ def simulated(table: Table) -> dict[str, str]:
 
 
 def agents(table: Table) -> dict[str, str]:
-    """Return how soon kills of real agents were known, a line for each loss."""
+    """Return how soon kills of real agents were known, a line for each sort and loss."""
     lines = []
-    for (loss,) in table.distinct("loss_percent"):
-        rows = table.where(loss_percent=loss)
+    for end, loss in table.distinct("end", "loss_percent"):
+        rows = table.where(end=end, loss_percent=loss)
         half, everybody = rows.numbers("half_ms"), rows.numbers("all_ms")
         lines.append(
             [
+                end,
                 f"{loss} %",
                 str(len(everybody)),
                 *(seconds(median_high(values)) for values in (half, everybody)),
                 *(seconds(max(values)) for values in (half, everybody)),
             ]
         )
-    names = ["lost", "kills", "half, median", "all, median", "half, worst", "all, worst"]
+    names = ["agent", "lost", "kills", "half, median", "all, median", "half, worst", "all, worst"]
     return {"deaths-agents": markdown(names, lines)}
 
 
@@ -77,7 +78,7 @@ DRAWN = (
         ("strategy", "host", "loss_percent", "crashes", *TIMES, "false_deaths"),
         tables=simulated,
     ),
-    Drawn("deaths-agents.csv", ("loss_percent", "half_ms", "all_ms"), tables=agents),
+    Drawn("deaths-agents.csv", ("end", "loss_percent", "half_ms", "all_ms"), tables=agents),
     Drawn("deaths-hour.csv", ("nodes", "units", "mistaken", "probes"), tables=hour),
 )
 
