@@ -8,11 +8,11 @@ use std::process::Command;
 
 use serde_json::Value;
 use tidings_experiment::agents::programs;
-use tidings_experiment::hosts::{Mesh, Network, Shape, tag};
+use tidings_experiment::hosts::{Mesh, Network, OwnLink, Shape, gauge, tag};
 use tidings_experiment::mpi::Mpi;
 
 use super::code;
-use super::places::{Bench, said};
+use super::places::{Bench, in_namespace, said};
 
 /// A series of one run on hosts with links.
 fn series(mpi: Mpi, backend: &str, nodes: u32, command: &str, words: &str) -> String {
@@ -81,12 +81,16 @@ fn flows_over_one_link_of_a_chain_are_told_apart_and_its_links_count_what_they_c
     assert!(carried("1", "2") > ends[0].max(ends[1]) + 2.0 * flow, "{links:?}");
 }
 
-/// Packets take the shorter way round, each link as long as was asked: a host passes them on.
+/// Packets take the shorter way round, each link as long as was asked: a host passes them on. Two
+/// links have values of their own, one of them no delay: a cable beside those on the delay line.
 #[test]
 fn a_packet_travels_along_each_link_of_a_torus_for_as_long_as_asked() {
     let bench = Bench::below(env!("CARGO_TARGET_TMPDIR"));
     let words = "--torus 3,2 --test hops --largest 64";
+    let own = "links = [{ between = [3, 0], rate_mbit = 60.0, delay_us = 2500.0 }, \
+               { between = [4, 5], delay_us = 0.0 }]";
     let backend = "torus = [3, 2], rates_mbit = [80.0, 40.0, 40.0], delay_us = 1500.0";
+    let backend = &format!("{backend}, {own}");
     let text = series(Mpi::Mpich, backend, 6, &program(Mpi::Mpich), words);
     let file = bench.lay("torus.toml", &text);
     let done = bench.tidings(&["lab", "characterize", &file, "--output", "out"]);
@@ -95,9 +99,16 @@ fn a_packet_travels_along_each_link_of_a_torus_for_as_long_as_asked() {
     // Two rings of three, and three cables between them.
     assert_eq!(links.len(), 2 * (2 * 3 + 3));
     for link in &links {
-        let asked = if link[3].starts_with('x') { 80.0 } else { 40.0 };
-        assert!((number(link, 4) - asked).abs() < 1e-9, "{link:?}");
-        assert!(number(link, 7) >= 3_000.0, "{link:?}");
+        let (asked_mbit, asked_us) = match (link[1].as_str(), link[2].as_str()) {
+            ("0", "3") | ("3", "0") => (60.0, 5_000.0),
+            ("4", "5") | ("5", "4") => (80.0, 0.0),
+            _ if link[3].starts_with('x') => (80.0, 3_000.0),
+            _ => (40.0, 3_000.0),
+        };
+        assert!((number(link, 4) - asked_mbit).abs() < 1e-9, "{link:?}");
+        assert!((number(link, 6) - asked_us).abs() < 1e-9, "{link:?}");
+        assert!(number(link, 7) >= asked_us, "{link:?}");
+        assert_eq!([&link[9], &link[10]], [&link[8]; 2], "both ends count: {link:?}");
     }
     let table = fs::read_to_string(bench.file("out/points.csv")).expect("written");
     for hops in [1_u32, 2] {
@@ -124,6 +135,40 @@ fn hosts_send_nothing_of_their_own_accord() {
             let said = Command::new("ip").args(command).output().expect("iproute2");
             assert!(said.status.success() && said.stdout.is_empty(), "{host}: {said:?}");
         }
+    }
+}
+
+/// The kernel is asked what it was told: in a chain without a delay, one link has a rate of its
+/// own, one a delay of its own, and the third is as all are.
+#[test]
+fn a_link_has_the_rate_and_the_delay_of_its_own_that_it_was_given() {
+    let shape = Shape::new(&[4], false).expect("a chain of four");
+    let own = |between, rate_mbit, delay_us| OwnLink { between, rate_mbit, delay_us };
+    let links = vec![own([0, 1], Some(4.5), None), own([2, 1], None, Some(1_500.0))];
+    let network = Network { rate_mbit: Some(40.0), links, ..Network::default() };
+    let mesh = Mesh::new(tag(), shape, &network).expect("root, ip and tc");
+    for (host, card, rate_mbit, kind) in [
+        (0, "x-up", 4.5, "veth"),
+        (1, "x-down", 4.5, "veth"),
+        (1, "x-up", 40.0, "tun"),
+        (2, "x-down", 40.0, "tun"),
+        (2, "x-up", 40.0, "veth"),
+        (3, "x-down", 40.0, "veth"),
+    ] {
+        let name = mesh.namespace(host);
+        let bucket = in_namespace(&name, "tc", &["-j", "qdisc", "show", "dev", card]);
+        assert_eq!(bucket[0]["kind"], "tbf", "{host} {card}: {bucket}");
+        let bytes = bucket[0]["options"]["rate"].as_f64().expect("bytes a second");
+        assert!((bytes * 8.0 / 1e6 - rate_mbit).abs() < 1e-9, "{host} {card}: {bucket}");
+        let made = in_namespace(&name, "ip", &["-j", "-d", "link", "show", "dev", card]);
+        assert_eq!(made[0]["linkinfo"]["info_kind"], kind, "{host} {card}: {made}");
+    }
+    // No packet is early, whatever else the machine does.
+    for link in gauge(&mesh).expect("sockets in all hosts") {
+        let is_long = [link.from, link.to].iter().all(|host| [1, 2].contains(host));
+        let asked_us = if is_long { 3_000.0 } else { 0.0 };
+        assert!((link.asked_round_us - asked_us).abs() < 1e-9, "{link:?}");
+        assert!(link.round_us >= asked_us && link.is_counted(), "{link:?}");
     }
 }
 
@@ -166,6 +211,8 @@ fn hosts_with_links_that_cannot_be_made_are_refused() {
         ("mesh = [2], loss_percent = 1.0", 2, "links of a torus or a mesh lose nothing"),
         ("rates_mbit = [1.0, 1.0, 1.0]", 2, "instead of rate_mbit"),
         ("mesh = [2], rates_mbit = [1.0]", 2, "three rates, for X, Y and Z"),
+        ("mesh = [3], links = [{ between = [0, 2], rate_mbit = 1.0 }]", 2, "0 has links to 1"),
+        ("links = [{ between = [0, 1], rate_mbit = 1.0 }]", 2, "links is of a torus or a mesh"),
         ("torus = [2, 2]", 5, "5 nodes: the torus of 2 x 2 x 1 has 4 hosts"),
     ] {
         let file = bench.lay("refused.toml", &text(backend, nodes));

@@ -144,9 +144,13 @@ pub(crate) fn shim_of(mpi: &str) -> PathBuf {
 
 /// What a program says in JSON on a host of the campaign that this process runs.
 pub(crate) fn on_host(lab: u32, host: u32, program: &str, arguments: &[&str]) -> Value {
-    let name = format!("tidings-lab-{lab}-0-{host}");
+    in_namespace(&format!("tidings-lab-{lab}-0-{host}"), program, arguments)
+}
+
+/// What a program prints as JSON in a network namespace.
+pub(crate) fn in_namespace(name: &str, program: &str, arguments: &[&str]) -> Value {
     let mut command = Command::new("ip");
-    let output = command.args(["netns", "exec", &name, program]).args(arguments).output();
+    let output = command.args(["netns", "exec", name, program]).args(arguments).output();
     let output = output.expect("there is an ip");
     assert!(output.status.success(), "{program}: {}", said(&output));
     serde_json::from_slice(&output.stdout).expect("JSON")

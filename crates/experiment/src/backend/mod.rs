@@ -4,11 +4,13 @@
 //! launcher, what is preloaded, the platform. After that a run is a [`Launch`], words and
 //! variables, and nothing but those.
 
+mod bounds;
 mod hosts;
 mod kinds;
 mod linked;
 mod local;
 mod order;
+mod own_links;
 mod simulated;
 mod slurm;
 mod text;

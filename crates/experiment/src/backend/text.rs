@@ -6,17 +6,15 @@ use serde::Deserialize;
 use tidings_flows::shape::AXES;
 use toml::Spanned;
 
+use super::bounds::{LEAST_RATE, MOST_RATE, delay, rate};
 use super::kinds::{Backend, Mpi, MpiFamily, SimulatedMachine};
+use super::own_links::{LinkText, own_links};
 use crate::ExperimentError;
 use crate::hosts::{MOST_HOSTS, Network, Shape};
 use crate::text::Source;
 
 /// The kinds of backends, by the names that campaign files give them.
 const KINDS: [&str; 5] = ["local", "hosts", "slurm", "smpi", "plain"];
-
-/// What a link may pass, in millions of bits a second.
-const LEAST_RATE: f64 = 0.1;
-const MOST_RATE: f64 = 100_000.0;
 
 /// The table `backend` of a campaign file: its keys are those of docs/reference/lab.md.
 #[derive(Debug, Deserialize)]
@@ -36,6 +34,7 @@ pub struct BackendText {
     rate_mbit: Option<Spanned<f64>>,
     rates_mbit: Option<Spanned<Vec<f64>>>,
     delay_us: Option<Spanned<f64>>,
+    links: Option<Spanned<Vec<Spanned<LinkText>>>>,
     loss_percent: Option<Spanned<f64>>,
     srun_arguments: Option<Spanned<Vec<String>>>,
 }
@@ -114,6 +113,7 @@ fn strangers(place: &Source<'_>, text: &BackendText, kind: &str) -> Result<(), E
         ("rates_mbit", start(text.rates_mbit.as_ref().map(Spanned::span)), &["hosts"]),
         ("rate_mbit", start(text.rate_mbit.as_ref().map(Spanned::span)), &["hosts"]),
         ("delay_us", start(text.delay_us.as_ref().map(Spanned::span)), &["hosts"]),
+        ("links", start(text.links.as_ref().map(Spanned::span)), &["hosts"]),
         ("loss_percent", start(text.loss_percent.as_ref().map(Spanned::span)), &["hosts"]),
         ("srun_arguments", start(text.srun_arguments.as_ref().map(Spanned::span)), &["slurm"]),
     ];
@@ -127,20 +127,20 @@ fn strangers(place: &Source<'_>, text: &BackendText, kind: &str) -> Result<(), E
 }
 
 fn network(place: &Source<'_>, text: &BackendText) -> Result<Network, ExperimentError> {
-    let bounded = |name, value: &Option<Spanned<f64>>, least, most| {
-        value.as_ref().map(|value| place.within(name, value, least, most)).transpose()
-    };
     let shape = shape(place, text)?;
     if let (Some(_), Some(loss)) = (shape, &text.loss_percent) {
         let reason =
             "loss_percent is of hosts on a switch: links of a torus or a mesh lose nothing";
         return Err(place.refuse(loss, reason));
     }
+    let loss = text.loss_percent.as_ref();
+    let loss = loss.map(|loss| place.within("loss_percent", loss, 0.0, 50.0)).transpose()?;
     Ok(Network {
-        rate_mbit: bounded("rate_mbit", &text.rate_mbit, LEAST_RATE, MOST_RATE)?,
+        rate_mbit: rate(place, text.rate_mbit.as_ref())?,
         rates_mbit: rates(place, text, shape)?,
-        delay_us: bounded("delay_us", &text.delay_us, 0.0, 1e6)?.unwrap_or_default(),
-        loss_percent: bounded("loss_percent", &text.loss_percent, 0.0, 50.0)?.unwrap_or_default(),
+        delay_us: delay(place, text.delay_us.as_ref())?.unwrap_or_default(),
+        loss_percent: loss.unwrap_or_default(),
+        links: own_links(place, text.links.as_ref(), shape)?,
         shape,
     })
 }

@@ -2,18 +2,17 @@
 //!
 //! The card of each host is a TUN device. What the host sends, the line reads from it; when its
 //! time has come it is written to the card of its receiver, to which it looks like a packet from
-//! the network. All packets travel equally long, so the queue is in order of time. Hosts of a mesh
-//! have a card for each of their cables, and a packet goes to the cable's other end.
+//! the network. Hosts of a mesh have a card for each of their cables, and a packet goes to the
+//! cable's other end; each cable has a delay of its own, so a short one is not behind a long one.
 //!
 //! A thread that sleeps wakes late, on an idle virtual machine by 50 µs and more. How late is seen
 //! at each wake-up by time ([`Waking`]), and the line wants to be woken so much earlier. That a
 //! packet was read late cannot be known, so links are longer by that.
 //!
-//! Invariants: no packet travels for less than the delay; packets leave in the order in which they
-//! came, each once; what waits is bounded, and what finds no room is dropped, as by a switch. The
-//! cards go with the line.
+//! Invariants: no packet travels for less than the delay of its card; packets of a card leave in
+//! the order in which they came, each once; what waits is bounded, and what finds no room is
+//! dropped, as by a switch. The cards go with the line.
 
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::Command;
@@ -23,10 +22,9 @@ use nix::sys::prctl::set_timerslack;
 use nix::unistd::gettid;
 use tun_rs::DeviceBuilder;
 
+use super::travelling::{Packet, Travelling};
 use crate::switch::{Ports, Switch, enter};
 
-/// Packets that may wait at one time.
-const ROOM: usize = 65_536;
 /// Packets that may wait in a card until the line reads them.
 const CARD_ROOM: u32 = 4_096;
 /// Packets that are read from a card before others, and what is due, have their turn.
@@ -55,6 +53,8 @@ enum Way {
 pub(super) struct End {
     pub(super) namespace: String,
     pub(super) card: String,
+    /// How long what leaves by it travels, in microseconds.
+    pub(super) delay_us: f64,
 }
 
 impl DelayLine {
@@ -64,8 +64,8 @@ impl DelayLine {
     /// # Errors
     /// What the system says, if it refuses TUN devices.
     pub(super) fn between(hosts: Vec<String>, card: &str, delay_us: f64) -> io::Result<Self> {
-        let end = |namespace| End { namespace, card: card.to_owned() };
-        Self::start(hosts.into_iter().map(end).collect(), delay_us, Way::Switched)
+        let end = |namespace| End { namespace, card: card.to_owned(), delay_us };
+        Self::start(hosts.into_iter().map(end).collect(), Way::Switched)
     }
 
     /// Lays cables, whose ends are these cards, two and two. Nothing of the usual kind takes the
@@ -73,20 +73,21 @@ impl DelayLine {
     ///
     /// # Errors
     /// What the system says, if it refuses TUN devices.
-    pub(super) fn cables(ends: Vec<End>, delay_us: f64) -> io::Result<Self> {
-        Self::start(ends, delay_us, Way::Along)
+    pub(super) fn cables(ends: Vec<End>) -> io::Result<Self> {
+        Self::start(ends, Way::Along)
     }
 
-    fn start(ends: Vec<End>, delay_us: f64, way: Way) -> io::Result<Self> {
-        let delay = Duration::from_secs_f64(delay_us / 1e6);
+    fn start(ends: Vec<End>, way: Way) -> io::Result<Self> {
+        let delay = |end: &End| Duration::from_secs_f64(end.delay_us / 1e6);
+        let delays = ends.iter().map(delay).collect();
         let plug = move || ends.iter().map(end_of).collect();
         let switch = Switch::start(plug, move |ports| {
             let _ = set_timerslack(1); // else every delay is some 50 µs longer
             if way == Way::Along {
                 go_first();
             }
-            let travelling = VecDeque::new();
-            Line { ports, delay, way, travelling, waking: Waking::default() }.run();
+            let travelling = Travelling::default();
+            Line { ports, delays, way, travelling, waking: Waking::default() }.run();
         });
         Ok(Self { _switch: switch? })
     }
@@ -105,13 +106,6 @@ fn end_of(end: &End) -> io::Result<OwnedFd> {
     let device = builder.build_sync()?;
     device.set_nonblocking(true)?;
     device.as_fd().try_clone_to_owned()
-}
-
-/// A packet that travels.
-struct Packet {
-    due: Instant,
-    from: usize,
-    content: Box<[u8]>,
 }
 
 /// How late the thread wakes.
@@ -136,9 +130,10 @@ impl Waking {
 /// The thread's part.
 struct Line {
     ports: Ports,
-    delay: Duration,
+    /// By port.
+    delays: Vec<Duration>,
     way: Way,
-    travelling: VecDeque<Packet>,
+    travelling: Travelling,
     waking: Waking,
 }
 
@@ -148,7 +143,7 @@ impl Line {
         loop {
             self.arrive_all();
             let asleep = Instant::now();
-            let wanted = self.travelling.front().map(|packet| self.waking.before(packet.due));
+            let wanted = self.travelling.next_due().map(|due| self.waking.before(due));
             let wait = wanted.map(|wanted| wanted.saturating_duration_since(asleep));
             let Some(ready) = self.ports.ready(wait) else { return };
             if let Some(wanted) = wanted.filter(|&wanted| asleep < wanted && ready.is_empty()) {
@@ -163,8 +158,7 @@ impl Line {
     /// Writes what is due by now.
     fn arrive_all(&mut self) {
         let now = Instant::now();
-        while self.travelling.front().is_some_and(|packet| packet.due <= now) {
-            let packet = self.travelling.pop_front().expect("it was there just now");
+        while let Some(packet) = self.travelling.arrived(now) {
             self.arrive(&packet);
         }
     }
@@ -172,10 +166,7 @@ impl Line {
     fn depart(&mut self, from: usize, buffer: &mut [u8]) {
         for _ in 0..AT_ONCE {
             let Some(content) = self.ports.receive(from, buffer) else { return };
-            if self.travelling.len() < ROOM {
-                let due = Instant::now() + self.delay;
-                self.travelling.push_back(Packet { due, from, content: (&*content).into() });
-            }
+            self.travelling.depart(Instant::now() + self.delays[from], from, content);
         }
     }
 

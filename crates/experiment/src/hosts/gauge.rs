@@ -18,8 +18,9 @@ use nix::sys::time::TimeSpec;
 
 use tidings_flows::shape::Heading;
 
+use super::cabling::burst_bytes;
 use super::fabric::address;
-use super::mesh::{Mesh, burst_bytes};
+use super::mesh::Mesh;
 use super::shape::{Cable, card};
 use crate::switch::within;
 
@@ -134,6 +135,7 @@ fn waves(cables: Vec<Cable>) -> Vec<Vec<Cable>> {
 /// An end of a link, with a socket at the address of its host.
 struct End<'a> {
     mesh: &'a Mesh,
+    cable: &'a Cable,
     host: u32,
     way: Heading,
     socket: UdpSocket,
@@ -141,7 +143,7 @@ struct End<'a> {
 }
 
 impl<'a> End<'a> {
-    fn open(mesh: &'a Mesh, host: u32, way: Heading) -> io::Result<Self> {
+    fn open(mesh: &'a Mesh, cable: &'a Cable, host: u32, way: Heading) -> io::Result<Self> {
         let socket =
             within(&mesh.namespace(host), || UdpSocket::bind((address(host).as_str(), 0)))?;
         socket.set_read_timeout(Some(PATIENCE))?;
@@ -149,7 +151,7 @@ impl<'a> End<'a> {
         setsockopt(&socket, RcvBufForce, &ROOM_BYTES)?;
         setsockopt(&socket, SndBufForce, &ROOM_BYTES)?; // the queue of a link holds all of it
         let at = socket.local_addr()?;
-        Ok(Self { mesh, host, way, socket, at })
+        Ok(Self { mesh, cable, host, way, socket, at })
     }
 
     /// When the next datagram arrived, since 1970; `None` if none did in time.
@@ -174,9 +176,8 @@ impl<'a> End<'a> {
 }
 
 fn of_cable(mesh: &Mesh, cable: &Cable) -> io::Result<[Gauged; 2]> {
-    let axis = cable.axis;
-    let low = End::open(mesh, cable.low, Heading { axis, is_up: true })?;
-    let high = End::open(mesh, cable.high, Heading { axis, is_up: false })?;
+    let [low, high] = cable.ends().map(|(host, way)| End::open(mesh, cable, host, way));
+    let (low, high) = (low?, high?);
     let round_us = (one_way_us(&low, &high)? + one_way_us(&high, &low)?).max(0.0);
     let mut both = [filled(&low, &high)?, filled(&high, &low)?];
     for own in &mut both {
@@ -200,8 +201,9 @@ fn one_way_us(from: &End<'_>, to: &End<'_>) -> io::Result<f64> {
 
 /// Fills one direction for a while.
 fn filled(from: &End<'_>, to: &End<'_>) -> io::Result<Gauged> {
-    let asked_mbit = from.mesh.network().rate_along(from.way.axis);
-    let frame_bytes = from.mesh.frame_bytes(PAYLOAD_BYTES + HEADER_BYTES);
+    let (network, cable) = (from.mesh.network(), from.cable);
+    let asked_mbit = network.rate_of(cable);
+    let frame_bytes = from.mesh.frame_bytes(cable, PAYLOAD_BYTES + HEADER_BYTES);
     let held_bytes = asked_mbit.map_or(0.0, burst_bytes) + 2.0 * frame_bytes as f64;
     let datagrams = asked_mbit.map_or(MOST_DATAGRAMS, |mbit| {
         let bytes = held_bytes + mbit * 1e6 / 8.0 * FILLED_S;
@@ -223,7 +225,7 @@ fn filled(from: &End<'_>, to: &End<'_>) -> io::Result<Gauged> {
         card: card(from.way),
         asked_mbit,
         mbit: rate_mbit(&arrivals, frame_bytes as f64, held_bytes),
-        asked_round_us: 2.0 * from.mesh.network().delay_us,
+        asked_round_us: 2.0 * network.delay_us_of(cable),
         round_us: 0.0,
         sent_bytes: (datagrams * frame_bytes) as u64,
         counted_bytes: [after[0] - before[0], after[1] - before[1]],

@@ -5,6 +5,7 @@
 //! switch, in a [`Shape`], which [`gauge`] compares with what was asked. A [`Home`] clears away
 //! what processes that were killed have left.
 
+mod cabling;
 mod cards;
 mod delay_line;
 mod fabric;
@@ -15,13 +16,14 @@ mod network;
 mod numbered;
 mod relay;
 mod shape;
+mod travelling;
 
 pub use cards::Count;
 pub use fabric::{CARD, Fabric, MOST_HOSTS, address, host_name, remove, tag};
 pub use gauge::{Gauged, TOLERANCE, gauge};
 pub use home::{Home, clear};
 pub use mesh::Mesh;
-pub use network::Network;
+pub use network::{Network, OwnLink};
 pub use numbered::Hosts;
 pub use relay::{Conduct, Passed, Relay};
 pub use shape::{Cable, Shape};

@@ -6,6 +6,7 @@
 //! Invariants: between two neighbours there is one cable, also on a ring of two; each step of a
 //! route is along a cable and nearer to the end.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use tidings_flows::shape::{AXES, Heading, Torus};
@@ -26,6 +27,19 @@ pub struct Cable {
     pub high: u32,
     /// Along which axis it lies.
     pub axis: usize,
+}
+
+impl Cable {
+    /// Whether it lies between these two hosts.
+    pub fn joins(&self, [one, other]: [u32; 2]) -> bool {
+        (self.low, self.high) == (one, other) || (self.low, self.high) == (other, one)
+    }
+
+    /// Its ends: the hosts, and the way by which it leaves each.
+    pub(super) fn ends(&self) -> [(u32, Heading); 2] {
+        let way = |is_up| Heading { axis: self.axis, is_up };
+        [(self.low, way(true)), (self.high, way(false))]
+    }
 }
 
 /// The card of a host in a direction.
@@ -55,6 +69,19 @@ impl Shape {
         let cable =
             |(low, axis)| Cable { low, high: self.next(low, Heading { axis, is_up: true }), axis };
         all.filter(is_there).map(cable).collect()
+    }
+
+    /// The cable between two hosts, in any order; `None` if they are no neighbours. There is one:
+    /// also on a ring of two.
+    pub fn cable(&self, between: [u32; 2]) -> Option<Cable> {
+        self.cables().into_iter().find(|cable| cable.joins(between))
+    }
+
+    /// The hosts to which a host has cables.
+    pub fn neighbours(&self, host: u32) -> BTreeSet<u32> {
+        let cables = self.cables();
+        let ends = cables.iter().flat_map(|own| [(own.low, own.high), (own.high, own.low)]);
+        ends.filter(|(from, _)| *from == host).map(|(_, to)| to).collect()
     }
 
     /// The way that a packet leaves a host for another; `None` if it is there.
@@ -113,6 +140,23 @@ mod tests {
         assert_eq!(cables(&[2, 2, 2], true), 12);
         assert_eq!(cables(&[6], true), 6);
         assert_eq!(cables(&[4], false), 3);
+    }
+
+    #[test]
+    fn two_hosts_have_at_most_one_cable_so_that_they_name_it() {
+        for (lengths, is_torus) in [(&[2, 2, 2][..], true), (&[3, 4], true), (&[4, 2], false)] {
+            let shape = Shape::new(lengths, is_torus).expect("right lengths");
+            let cables = shape.cables();
+            for own in &cables {
+                let between = [own.high, own.low];
+                assert_eq!(cables.iter().filter(|other| other.joins(between)).count(), 1);
+                assert_eq!(shape.cable(between), Some(*own), "{shape}");
+                assert!(shape.neighbours(own.low).contains(&own.high), "{shape}");
+            }
+        }
+        let chain = Shape::new(&[4], false).expect("a chain of four");
+        assert_eq!((chain.cable([0, 3]), chain.cable([1, 1])), (None, None));
+        assert_eq!(chain.neighbours(1).into_iter().collect::<Vec<_>>(), [0, 2]);
     }
 
     #[test]
