@@ -63,10 +63,18 @@ static void sweep(Bench *bench, MPI_Comm comm, const Protocol *protocol, const O
 /* How long the link that takes longest needs for one byte of each message that passes it. */
 static double busiest_s_a_byte(const Bench *bench, const Loads *loads)
 {
-    double byte_s[DIMENSIONS];
-    for (int axis = 0; axis < DIMENSIONS; axis++)
-        byte_s[axis] = 8e-6 / bench->settings.link_mbit[axis];
-    return loads_most(loads, byte_s);
+    const Settings *settings = &bench->settings;
+    int links = routes_links(&bench->places);
+    double *byte_s = room_for((size_t)links * sizeof *byte_s);
+    for (int link = 0; link < links; link++)
+        byte_s[link] = 8e-6 / settings->link_mbit[link / 2 % DIMENSIONS];
+    for (int at = 0; at < settings->own_link_count; at++) {
+        const OwnLink *own = &settings->own_links[at];
+        routes_set(&bench->places, own->between, byte_s, 8e-6 / own->mbit);
+    }
+    double most = loads_most(loads, byte_s);
+    free(byte_s);
+    return most;
 }
 
 /* What messages of each rank to its four neighbours do to the links, by their routes. */
@@ -123,6 +131,18 @@ static int next_wanted(const Bench *bench, int way)
     return way;
 }
 
+/* What is wrong with links that have a rate of their own; null if nothing is. */
+static const char *unlike(const Bench *bench)
+{
+    const Settings *settings = &bench->settings;
+    if (settings->own_link_count > 0 && !(settings->link_mbit[0] > 0))
+        return "--own-mbit wants --link-mbit, what the other links pass";
+    for (int at = 0; !bench->places.unknown[0] && at < settings->own_link_count; at++)
+        if (!routes_set(&bench->places, settings->own_links[at].between, NULL, 0))
+            return "--own-mbit names nodes without a link between them: write two neighbours";
+    return NULL;
+}
+
 /* Why nothing can be measured; null if something can. */
 static const char *lacking(const Bench *bench, int orders, int first)
 {
@@ -130,7 +150,7 @@ static const char *lacking(const Bench *bench, int orders, int first)
         return "needs 2 ranks: start more";
     if (first == PROTOCOL_COUNT)
         return "--protocols names no protocol of HALO";
-    return orders == 0 ? "--orders names no order of this machine" : NULL;
+    return orders == 0 ? "--orders names no order of this machine" : unlike(bench);
 }
 
 void test_halo(Bench *bench)

@@ -32,7 +32,7 @@ int routes_hops(const Places *places, int from, int to)
 void loads_open(Loads *loads, const Places *places)
 {
     *loads = (Loads){ .places = places };
-    loads->of_link = room_for((size_t)places->nodes * 2 * DIMENSIONS * sizeof(double));
+    loads->of_link = room_for((size_t)routes_links(places) * sizeof(double));
 }
 
 void loads_close(Loads *loads)
@@ -61,11 +61,34 @@ void loads_add(Loads *loads, int from_node, int to_node)
     }
 }
 
-double loads_most(const Loads *loads, const double *of_axis)
+int routes_links(const Places *places)
+{
+    return places->nodes * 2 * DIMENSIONS;
+}
+
+bool routes_set(const Places *places, const int between[2], double *of_link, double value)
+{
+    for (int end = 0; end < 2; end++)
+        if (between[end] < 0 || between[end] >= places->nodes)
+            return false;
+    if (routes_hops(places, between[0], between[1]) != 1)
+        return false;
+    for (int way = 0; of_link && way < 4 * DIMENSIONS; way++) {
+        int from = between[way % 2], to = between[1 - way % 2], axis = way / 4, is_up = way / 2 % 2;
+        int at[DIMENSIONS];
+        for (int own = 0; own < DIMENSIONS; own++)
+            at[own] = coordinate(places, from, own) + (own == axis ? 2 * is_up - 1 : 0);
+        if (places_node(places, at[0], at[1], at[2]) == to)
+            of_link[2 * (DIMENSIONS * from + axis) + is_up] = value;
+    }
+    return true;
+}
+
+double loads_most(const Loads *loads, const double *of_link)
 {
     double most = 0;
-    for (int link = 0; link < loads->places->nodes * 2 * DIMENSIONS; link++) {
-        double load = loads->of_link[link] * (of_axis ? of_axis[link / 2 % DIMENSIONS] : 1);
+    for (int link = 0; link < routes_links(loads->places); link++) {
+        double load = loads->of_link[link] * (of_link ? of_link[link] : 1);
         if (load > most)
             most = load;
     }

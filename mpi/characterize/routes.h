@@ -22,7 +22,13 @@ void loads_open(Loads *loads, const Places *places);
 void loads_close(Loads *loads);
 /* One more message; inside a node it passes no link. */
 void loads_add(Loads *loads, int from_node, int to_node);
-/* The messages of the link that has most, each taken for so many as its axis says, if it does. */
-double loads_most(const Loads *loads, const double *of_axis);
+/* The messages of the link that has most, each taken for so many as the link says, if it does. */
+double loads_most(const Loads *loads, const double *of_link);
+
+/* Gives a value to the links between two nodes, in both directions; on a ring of two there are two
+ * each way. Gives none if they are no neighbours, and is false. */
+bool routes_set(const Places *places, const int between[2], double *of_link, double value);
+/* How many links there are, of which a mesh does not use all. */
+int routes_links(const Places *places);
 
 #endif

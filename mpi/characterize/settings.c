@@ -20,6 +20,7 @@ const char SETTINGS_USAGE[] =
     "  --torus X,Y,Z        the network is a torus of nodes of this shape\n"
     "  --mesh X,Y,Z         the same without links from the last node of a row to its first\n"
     "  --link-mbit X,Y,Z    what links along X, Y and Z pass; one number: all the same\n"
+    "  --own-mbit A-B=MBIT  what the link between nodes A and B passes; several by commas\n"
     "  --places FILE        the node that each rank must be on, a line for each rank\n"
     "  --order FILE         one more order of HALO: the rank of each place, a line for each\n"
     "  --orders LIST        of the orders of HALO only these, such as XYZT,TXYZ,Hilbert\n"
@@ -81,6 +82,36 @@ static bool rates(const char *text, double *mbit)
     return false;
 }
 
+static bool is_link(const OwnLink *own, int one, int other)
+{
+    return (own->between[0] == one && own->between[1] == other) ||
+           (own->between[0] == other && own->between[1] == one);
+}
+
+/* Rates of links by their nodes, such as 0-1=4.5,1-2=10, each link once. */
+static bool own_links(const char *text, Settings *settings)
+{
+    for (;; text++) {
+        int one, other, read = 0;
+        if (sscanf(text, "%9d-%9d=%n", &one, &other, &read) != 2 || read == 0 || one < 0 ||
+            other < 0 || settings->own_link_count == MOST_OWN_LINKS)
+            return false;
+        for (int at = 0; at < settings->own_link_count; at++)
+            if (is_link(&settings->own_links[at], one, other))
+                return false;
+        char *rest;
+        OwnLink own = { { one, other }, strtod(text + read, &rest) };
+        if (rest == text + read || !(own.mbit > 0) || own.mbit > 1e9)
+            return false;
+        settings->own_links[settings->own_link_count++] = own;
+        if (*rest == 0)
+            return true;
+        if (*rest != ',')
+            return false;
+        text = rest;
+    }
+}
+
 /* Handles one option; false if its value is wrong. */
 static bool option(void *into, int letter, const char *text)
 {
@@ -104,6 +135,7 @@ static bool option(void *into, int letter, const char *text)
     case 'T': settings->mesh = false; return shape(text, settings->shape);
     case 'M': settings->mesh = true; return shape(text, settings->shape);
     case 'r': return rates(text, settings->link_mbit);
+    case 'L': return own_links(text, settings);
     case 'p': settings->places = text; return *text != 0;
     case 'o': settings->order = text; return *text != 0;
     case 'O': settings->orders = text; return *text != 0;
@@ -140,6 +172,7 @@ Settings settings_read(int count, char **words, int (*test_of)(const char *name)
         { "torus", required_argument, NULL, 'T' },
         { "mesh", required_argument, NULL, 'M' },
         { "link-mbit", required_argument, NULL, 'r' },
+        { "own-mbit", required_argument, NULL, 'L' },
         { "places", required_argument, NULL, 'p' },
         { "order", required_argument, NULL, 'o' },
         { "orders", required_argument, NULL, 'O' },

@@ -6,6 +6,15 @@
 
 #define DIMENSIONS 3
 
+/* The most links with a rate of their own. */
+#define MOST_OWN_LINKS 256
+
+/* A link between two nodes that passes something else than the others, in both directions. */
+typedef struct OwnLink {
+    int between[2];
+    double mbit;
+} OwnLink;
+
 typedef struct Settings {
     unsigned tests;        /* a bit for each test; 0: all */
     double repetitions;    /* of each series, but for large messages */
@@ -20,6 +29,8 @@ typedef struct Settings {
     int shape[DIMENSIONS]; /* of the torus or mesh of nodes; 0 if it is not known */
     bool mesh;             /* rows of that shape are not closed to rings */
     double link_mbit[DIMENSIONS]; /* what links along X, Y and Z pass; 0 if it is not known */
+    OwnLink own_links[MOST_OWN_LINKS]; /* those that pass something else */
+    int own_link_count;
     const char *places;    /* a file: the node of each rank */
     const char *order;     /* a file: the rank at each place of the HALO's grid */
     const char *orders;    /* names of the orders of HALO, by commas; null: all */

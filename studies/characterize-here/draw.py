@@ -31,25 +31,31 @@ def farthest(rows: Sequence[Row], measured: str, asked: str) -> str:
     return percent(max(off, key=abs)) if off else "-"
 
 
+def listed(rows: Sequence[Row], asked: str, per: float = 1.0) -> str:
+    """Return the different values that were asked, the largest first; a dash for those of 0."""
+    values = sorted({row.number(asked) for row in rows}, reverse=True)
+    return " / ".join(f"{value / per:g}" if value > 0 else "-" for value in values)
+
+
 def of_links(table: Table) -> dict[str, str]:
     """Return a line for each machine."""
     lines = []
     for (machine,) in table.distinct("machine"):
         own = list(table.where(machine=machine))
-        asked = sorted({row.number("asked_mbit") for row in own}, reverse=True)
         counted = sum(row.text("counted") == "true" for row in own)
         lines.append(
             [
                 machine,
                 str(len(own)),
-                " / ".join(f"{rate:g}" for rate in asked),
+                listed(own, "asked_mbit"),
                 farthest(own, "mbit", "asked_mbit"),
+                listed(own, "asked_round_us", per=1000),
                 farthest(own, "round_us", "asked_round_us"),
                 f"{counted} of {len(own)}",
             ]
         )
     heading = ["machine", "directions of links", "asked, Mbit/s", "rate, farthest off"]
-    heading += ["round trip, farthest off", "counted right"]
+    heading += ["asked, ms there and back", "round trip, farthest off", "counted right"]
     return {"links": markdown(heading, lines)}
 
 

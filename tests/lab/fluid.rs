@@ -81,6 +81,8 @@ fn what_is_no_network_is_refused_with_the_remedy() {
         (&["torus", "--shape", "8,8", "--engines-gb-s", "2"], "write OUT,IN"),
         (&["torus", "--shape", "8,8", "--link-gb-s", "1,2"], "along X, Y and Z of a torus"),
         (&["fat-tree", "--shape", "8,8", "--link-gb-s", "1,2,3"], "along X, Y and Z of a torus"),
+        (&["mesh", "--shape", "4", "--own-gb-s", "0-2=1"], "write two neighbours"),
+        (&["mesh", "--shape", "4", "--own-hop-us", "1-2"], "write A-B=VALUE"),
     ] {
         let done = bench.tidings(&[&["lab", "fluid"], words].concat());
         assert_eq!(code(&done), Some(2), "{words:?}: {}", said(&done));

@@ -195,6 +195,8 @@ fn wrong_options_are_refused() {
         ("--torus 4,0", "--torus cannot be '4,0'"),
         ("--mesh 2,2,2,2", "--mesh cannot be '2,2,2,2'"),
         ("--link-mbit 10,-1", "--link-mbit cannot be '10,-1'"),
+        ("--own-mbit 0-1", "--own-mbit cannot be '0-1'"),
+        ("--own-mbit 0-1=2,1-0=3", "--own-mbit cannot be '0-1=2,1-0=3'"),
         ("--largest", "--largest is no option, or lacks a value"),
         ("--factor 1", "--factor cannot be '1'"),
     ] {
@@ -329,6 +331,13 @@ fn an_order_is_predicted_by_the_link_that_takes_longest() {
     let ratios: BTreeSet<u64> =
         slow.iter().zip(times(&alike)).map(|(slow, alike)| (slow / alike).round() as u64).collect();
     assert!(ratios.len() > 1, "some orders use Z less than others: {ratios:?}");
+    // A link of its own: named in either order, it takes longest for who uses it.
+    let own = |named: &str| times(&predicted(&format!("--link-mbit 80 --own-mbit {named}")));
+    let one = own("0-1=0.008");
+    assert_eq!(one, own("1-0=0.008"));
+    assert!(one.iter().zip(times(&alike)).all(|(own, alike)| *own >= alike), "{one:?}");
+    assert!(one.iter().any(|own| *own >= 1e-3), "a message passes it: {one:?}");
+    assert_eq!(own("0-1=80"), times(&alike), "as the others");
 }
 
 #[test]

@@ -19,6 +19,16 @@ pub enum FlowsError {
         /// How many were given.
         count: usize,
     },
+    /// No link has a value of its own between these nodes.
+    #[error("link between nodes {one} and {other}: {remedy}")]
+    Link {
+        /// A node.
+        one: u32,
+        /// The other one.
+        other: u32,
+        /// What is wrong, and what to write instead.
+        remedy: &'static str,
+    },
     /// More than fits into bounded memory.
     #[error("{what}: {count}, and {most} is the most")]
     TooMany {

@@ -29,6 +29,7 @@ pub mod grid;
 pub mod links;
 pub mod machine;
 pub mod order;
+pub mod own_link;
 pub mod phase;
 pub mod shape;
 pub mod symmetry;

@@ -5,9 +5,12 @@
 //! passes both engines too, as on BlueGene/P, or is alone, as on SimGrid's machines. A core that
 //! receives is busy for a while with every message, one after the other.
 
+use std::collections::BTreeMap;
+
 use crate::engine::Way;
 use crate::error::FlowsError;
 use crate::links::Step;
+use crate::own_link::{OwnLink, numbered};
 use crate::shape::{AXES, Shape, Torus};
 
 /// The most processes of a machine.
@@ -105,6 +108,8 @@ pub struct Machine {
     cores: u32,
     figures: Figures,
     widths: Vec<f64>,
+    /// Latencies of links that have their own, in seconds.
+    own_hops_s: BTreeMap<u32, f64>,
 }
 
 /// The way of a message.
@@ -146,7 +151,7 @@ impl Machine {
                 *width *= figures.axes[Torus::axis_of(link as u32)];
             }
         }
-        Ok(Self { shape, cores: cores.max(1), figures, widths })
+        Ok(Self { shape, cores: cores.max(1), figures, widths, own_hops_s: BTreeMap::new() })
     }
 
     /// The same machine with other engines: what a node sends and receives, in bytes a second.
@@ -154,6 +159,26 @@ impl Machine {
     pub fn with_engines(mut self, bytes_per_s: [f64; 2]) -> Self {
         self.figures.engines_bytes_per_s = bytes_per_s;
         self
+    }
+
+    /// The same machine with links that pass so many bytes a second, each way.
+    ///
+    /// # Errors
+    /// [`FlowsError::Link`].
+    pub fn with_link_bytes_per_s(mut self, own: &[OwnLink]) -> Result<Self, FlowsError> {
+        for (link, bytes_per_s) in numbered(&self.shape, own)? {
+            self.widths[link as usize] = bytes_per_s / self.figures.link_bytes_per_s;
+        }
+        Ok(self)
+    }
+
+    /// The same machine with links of such a latency, in seconds.
+    ///
+    /// # Errors
+    /// [`FlowsError::Link`].
+    pub fn with_hops_s(mut self, own: &[OwnLink]) -> Result<Self, FlowsError> {
+        self.own_hops_s.extend(numbered(&self.shape, own)?);
+        Ok(self)
     }
 
     /// Its network.
@@ -222,7 +247,7 @@ impl Machine {
         let hops = links.len() as u32;
         let is_inside = from == to;
         let alone = is_inside && (figures.inside == Inside::Alone || !self.has_engines());
-        let latency_s = if is_inside { figures.inside_s } else { f64::from(hops) * figures.hop_s };
+        let latency_s = if is_inside { figures.inside_s } else { self.latency_s(&links) };
         let weight = self.weight(&links);
         if !alone && self.has_engines() {
             let engines = self.widths.len() as u32;
@@ -232,6 +257,18 @@ impl Machine {
         Path { links, hops, latency_s, weight, alone }
     }
 
+    fn hop_s(&self, link: u32) -> f64 {
+        self.own_hops_s.get(&link).copied().unwrap_or(self.figures.hop_s)
+    }
+
+    /// That of a route, which is not empty.
+    fn latency_s(&self, route: &[u32]) -> f64 {
+        if self.own_hops_s.is_empty() {
+            return route.len() as f64 * self.figures.hop_s;
+        }
+        route.iter().map(|link| self.hop_s(*link)).sum()
+    }
+
     fn weight(&self, route: &[u32]) -> f64 {
         let figures = &self.figures;
         if figures.sharing == Sharing::Alike || route.is_empty() {
@@ -239,7 +276,7 @@ impl Machine {
         }
         let penalty = |link: &u32| {
             let bytes_per_s = self.widths[*link as usize] * figures.link_bytes_per_s;
-            figures.hop_s + WEIGHT_S / bytes_per_s
+            self.hop_s(*link) + WEIGHT_S / bytes_per_s
         };
         let neighbour = figures.hop_s + WEIGHT_S / figures.link_bytes_per_s;
         neighbour / route.iter().map(penalty).sum::<f64>()
@@ -295,6 +332,28 @@ pub(crate) mod tests {
         for (to, bytes_per_s) in [(1, 425e6), (3, 212.5e6), (9, 106.25e6)] {
             assert!((of(to) / bytes_per_s - 1.0).abs() < 1e-12, "{to}: {}", of(to));
         }
+    }
+
+    #[test]
+    fn a_link_of_its_own_changes_what_passes_it_and_nothing_else() {
+        let own = |one, other, value| OwnLink { between: [one, other], value };
+        let machine = bluegene_p(&[4], 1).with_link_bytes_per_s(&[own(1, 2, 42.5e6)]);
+        let machine = machine.and_then(|own_rate| own_rate.with_hops_s(&[own(1, 0, 1e-3)]));
+        let machine = machine.expect("neighbours");
+        let capacities = machine.capacities();
+        let slowest = |from, to| {
+            let path = machine.path(from, to);
+            path.links.iter().map(|link| capacities[*link as usize]).fold(f64::INFINITY, f64::min)
+        };
+        let near = |own: f64, wanted: f64| (own / wanted - 1.0).abs() < 1e-9;
+        for (from, to, bytes_per_s) in [(1, 2, 42.5e6), (2, 1, 42.5e6), (0, 2, 42.5e6)] {
+            assert!(near(slowest(from, to), bytes_per_s), "{from} to {to}");
+        }
+        assert!(near(slowest(0, 1), 425e6) && near(slowest(2, 3), 425e6));
+        let hop_s = machine.figures().hop_s;
+        let late_s = |from, to| machine.path(from, to).latency_s;
+        assert!(near(late_s(0, 1), 1e-3) && near(late_s(1, 0), 1e-3));
+        assert!(near(late_s(0, 2), 1e-3 + hop_s) && near(late_s(2, 3), hop_s));
     }
 
     #[test]

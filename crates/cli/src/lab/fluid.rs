@@ -9,6 +9,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use tidings_flows::error::FlowsError;
 use tidings_flows::machine::{Figures, Inside, Machine, Sharing};
+use tidings_flows::own_link::OwnLink;
 use tidings_flows::shape::Shape;
 use tidings_flows::trial::{Extent, Row, TRIALS, Trial};
 
@@ -77,6 +78,12 @@ pub(super) struct Options {
     /// Latency of a link, in microseconds
     #[arg(long, value_name = "US", value_parser = positive)]
     hop_us: Option<f64>,
+    /// Bandwidth of the link between nodes A and B of a torus or mesh, in GB/s; may be repeated
+    #[arg(long, value_name = "A-B=GB/S", value_parser = own_link)]
+    own_gb_s: Vec<OwnLink>,
+    /// Latency of the link between nodes A and B, in microseconds; may be repeated
+    #[arg(long, value_name = "A-B=US", value_parser = own_link)]
+    own_hop_us: Vec<OwnLink>,
     /// What a message costs the core that receives it, in microseconds
     #[arg(long, value_name = "US", value_parser = positive)]
     receive_us: Option<f64>,
@@ -100,6 +107,20 @@ fn positive(text: &str) -> Result<f64, String> {
 fn engines(text: &str) -> Result<[f64; 2], String> {
     let (out, into) = text.split_once(',').ok_or("write OUT,IN, as in 2.25,1.6")?;
     Ok([positive(out)?, positive(into)?])
+}
+
+/// A link by its two nodes, and its value.
+fn own_link(text: &str) -> Result<OwnLink, String> {
+    let form = "write A-B=VALUE, two nodes and a number, as in 0-1=0.5";
+    let (nodes, value) = text.split_once('=').ok_or(form)?;
+    let (one, other) = nodes.split_once('-').ok_or(form)?;
+    let node = |text: &str| text.parse::<u32>().map_err(|_| form.to_owned());
+    Ok(OwnLink { between: [node(one)?, node(other)?], value: positive(value)? })
+}
+
+/// The same links, their values in another unit.
+fn scaled(all: &[OwnLink], unit: f64) -> Vec<OwnLink> {
+    all.iter().map(|own| OwnLink { value: unit * own.value, ..*own }).collect()
 }
 
 fn trial(text: &str) -> Result<Trial, String> {
@@ -168,7 +189,9 @@ fn machine(options: &Options) -> Result<Machine, Failure> {
     if options.as_simgrid {
         (figures.sharing, figures.inside) = (Sharing::ByLatency, Inside::Alone);
     }
-    Ok(Machine::new(shape, options.cores, figures)?)
+    let machine = Machine::new(shape, options.cores, figures)?;
+    let machine = machine.with_link_bytes_per_s(&scaled(&options.own_gb_s, 1e9))?;
+    Ok(machine.with_hops_s(&scaled(&options.own_hop_us, 1e-6))?)
 }
 
 /// The usual figures of a network, with links that pass so much: all the same, or by the axis.

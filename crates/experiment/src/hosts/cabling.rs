@@ -108,9 +108,10 @@ impl Cabling {
         for other in 0..self.shape.hosts() {
             let Some(step) = self.shape.first_step(host, other) else { continue };
             let way = ways.iter().find(|way| way.own == step).expect("a step is along a cable");
-            let by = match self.is_delayed(&way.cable) {
-                true => String::new(),
-                false => format!("via {} onlink ", address(way.neighbour)),
+            let by = if self.is_delayed(&way.cable) {
+                String::new()
+            } else {
+                format!("via {} onlink ", address(way.neighbour))
             };
             let (to, card) = (address(other), card(step));
             let _ = writeln!(lines, "route add {to}/32 {by}dev {card} src {own}");

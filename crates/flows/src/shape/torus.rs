@@ -86,6 +86,20 @@ impl Torus {
         self.lengths.map(|length| if self.is_closed { length / 2 } else { length - 1 }).iter().sum()
     }
 
+    fn link_of(node: u32, heading: Heading) -> u32 {
+        2 * (AXES as u32 * node + heading.axis as u32) + u32::from(heading.is_up)
+    }
+
+    /// The links from a node to another one; none if they are no neighbours, two on a ring of two.
+    pub(crate) fn links_between(&self, from: u32, to: u32) -> Vec<u32> {
+        if self.hops(from, to) != 1 {
+            return Vec::new();
+        }
+        let ways = (0..AXES).flat_map(|axis| [false, true].map(|is_up| Heading { axis, is_up }));
+        let there = ways.filter(|way| self.next(from, *way) == to);
+        there.map(|way| Self::link_of(from, way)).collect()
+    }
+
     /// The axis along which a link lies, from 0.
     pub fn axis_of(link: u32) -> usize {
         link as usize / 2 % AXES
@@ -153,7 +167,7 @@ impl Torus {
             let (steps, is_up) = self.steps(axis, at[axis], to[axis]);
             for _ in 0..steps {
                 let node = self.node(at.map(i64::from));
-                route.push(2 * (AXES as u32 * node + axis as u32) + u32::from(is_up));
+                route.push(Self::link_of(node, Heading { axis, is_up }));
                 at[axis] = (at[axis] + if is_up { 1 } else { length - 1 }) % length;
             }
         }
