@@ -82,11 +82,11 @@ grid,refuses,0,20,20,318.4,366.2,721.0,721.0,0
 uniform,silent,10,20,20,3260.1,3762.0,5094.9,5094.9,0
 """
 DEATHS_AGENTS = """\
-loss_percent,kill,host,others,half_ms,all_ms
-0,1,4,47,310,402
-0,2,11,47,290,380
-0,3,18,47,520,850
-10,1,4,47,330,611
+end,loss_percent,kill,host,others,half_ms,all_ms
+killed,0,1,4,47,310,402
+killed,0,2,11,47,290,380
+killed,0,3,18,47,520,850
+without power,10,1,4,47,330,611
 """
 DEATHS_HOUR = """\
 seed,nodes,interval,units,datagrams,lost,age_avg_units,mistaken,suspicions,suspicions_cleared,\

@@ -81,7 +81,11 @@ def tables_of(kind: str, folder: Path) -> dict[str, str]:
             "| 64 | 1,000 | **0** | 1,234, 1,234 cleared | 32,000, 0.50 a node and unit "
             "| 4.3 units | 1,753,974 ages, 0 violations |",
         ),
-        ("deaths-agents", "deaths-agents", "| 0 % | 3 | 0.31 s | 0.40 s | 0.52 s | 0.85 s |"),
+        (
+            "deaths-agents",
+            "deaths-agents",
+            "| killed | 0 % | 3 | 0.31 s | 0.40 s | 0.52 s | 0.85 s |",
+        ),
         (
             "starved",
             "starved",
