@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 use tidings_gossip::delta::{Base, Body, Item, Name, Said, Shelf, Step, Taken, decode};
+use tidings_gossip::vector::Entry;
 use tidings_gossip::wire::window::{Format, Marks, Reads};
-use tidings_gossip::{Incarnation, NodeId, Stamp};
+use tidings_gossip::{Incarnation, Instant, NodeId, Stamp};
 
 const BYTES: usize = 20;
 const FORMAT: Format = Format { schema: 1, payload_bytes: BYTES as u16 };
@@ -186,6 +187,42 @@ fn named_steps_are_the_bytes_that_the_page_states() {
     let expected = [&[1, 0, 4, 0, 1, 0][..], &[5, 13, 0, 1, 0, 5, 0, 0], &bits].concat();
     assert_eq!(step_to_nine(), expected);
     golden("named-steps", &expected);
+}
+
+/// Whole entries, and whole entries that are bases: two groups, and what their receiver makes of
+/// them.
+#[test]
+fn whole_entries_are_the_bytes_that_the_page_states() {
+    let now = Instant::from_micros(1_000_000);
+    let entry = |id, stamp, payload| Entry { id: NodeId(id), stamp, birth: now, payload };
+    let (first, second) =
+        (entry(10, stamp(5, 103), &[1; 4]), entry(30, stamp(6, 9), &[0, 0, 4, 0]));
+    let mut buffer = [0; 100];
+    let format = Format { schema: 1, payload_bytes: 4 };
+    let mut body = Body::begin(&mut buffer, format, Marks::ANSWER).expect("there is room");
+    assert_eq!(body.whole([first].into_iter(), now, true), 1);
+    assert_eq!(body.whole([second, first].into_iter(), now, false), 2);
+    let bytes = body.finish();
+    // As in a window of version 1: id 4, sequence 3, incarnation 3, age 2, payload.
+    let [first, second] = [
+        [10, 0, 0, 0, 103, 0, 0, 5, 0, 0, 0, 0, 1, 1, 1, 1],
+        [30, 0, 0, 0, 9, 0, 0, 6, 0, 0, 0, 0, 0, 0, 4, 0],
+    ];
+    let expected = [&[1, 4, 4, 0, 3, 0][..], &[3, 1], &first, &[2, 2], &second, &first].concat();
+    assert_eq!(buffer[..bytes], expected);
+    golden("whole", &buffer[..bytes]);
+    let (_, mut entries, _) = decode(&expected, format).expect("it was written so");
+    let (shelf, mut read) = (Shelf::new(0, 4), [0; 4]);
+    let Some(Step::Entry(said)) = entries.next(&shelf, &mut read) else { panic!("a base") };
+    assert_eq!((said.stamp, said.base_sequence), (stamp(5, 103), 103));
+    assert_eq!(said.base, Some(&[1; 4][..]));
+    let others = [entries.next(&shelf, &mut read), entries.next(&shelf, &mut [0; 4])];
+    let stamps = others.map(|step| match step {
+        Some(Step::Whole(entry)) => entry.stamp,
+        other => panic!("whole, and no base: {other:?}"),
+    });
+    assert_eq!(stamps, [stamp(6, 9), stamp(5, 103)]);
+    assert_eq!(entries.next(&shelf, &mut read), None);
 }
 
 /// Who holds the base before takes the step, who holds the later one needs none of it, and who

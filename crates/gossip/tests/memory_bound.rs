@@ -13,7 +13,7 @@ use std::cell::Cell;
 use cluster::{UNIT, address, config};
 use tidings_gossip::wire::header::{Header, Kind, cluster_hash};
 use tidings_gossip::wire::keys::TAG_BYTES;
-use tidings_gossip::{Config, Incarnation, Instant, KeyRing, Member, Node, NodeId};
+use tidings_gossip::{Config, Incarnation, Instant, KeyRing, Member, Node, NodeId, Strategy};
 
 thread_local! {
     static HELD: Cell<i64> = const { Cell::new(0) };
@@ -144,6 +144,26 @@ fn a_node_takes_no_more_than_its_configuration_says() {
         println!("{nodes} nodes, payload {payload_bytes}: {held} of {bound} bytes");
         assert!(held <= bound, "{nodes}: {held} bytes are more than {bound}");
         assert!(held * 4 >= bound || nodes < 1_000, "{nodes}: {held} bytes are far below {bound}");
+    }
+}
+
+/// Two payloads of each node and what is said of them: as much as the bound has for that.
+#[test]
+fn bases_take_no_more_than_the_configuration_says() {
+    for (nodes, payload_bytes) in [(600, 0), (2_000, 64), (4_000, 256)] {
+        let [whole, changes] = [2, 3].map(|version| {
+            let mut config = config(nodes);
+            (config.strategy, config.wire_version) = (Strategy::Grid, version);
+            (config.payload_bytes, config.death_after) = (payload_bytes, Some(UNIT * 10));
+            (most_held(&config) as u64, config.memory_bound_bytes())
+        });
+        let (held, bound) = (changes.0 - whole.0, changes.1 - whole.1);
+        println!("{nodes} nodes, payload {payload_bytes}: {changes:?}; bases {held} of {bound}");
+        assert!(changes.0 <= changes.1, "{nodes}: {changes:?}");
+        // What a node keeps of its own bases is among what is of fixed length.
+        assert!(held <= bound + 4_096, "{nodes}: {held} bytes are more than {bound}");
+        // Their peaks may be at other moments.
+        assert!(held * 100 >= bound * 99, "{nodes}: {held} bytes are below {bound}");
     }
 }
 

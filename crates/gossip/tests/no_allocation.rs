@@ -174,25 +174,53 @@ fn no_strategy_takes_memory() {
     }
 }
 
-/// What nodes say changes every third unit, so that bases are made, sent and taken.
+/// Readings of which some move each few units, of each node at times of its own, and stay where
+/// they are then: a new base is worth its price, and most receivers hold the one before.
+fn moving(node: usize, unit: u32) -> [u8; 64] {
+    let (number, mut payload) = (node as u32, [0; 64]);
+    payload[..4].copy_from_slice(&(number * 77).to_le_bytes());
+    for (at, word) in payload[4..16].chunks_exact_mut(2).enumerate() {
+        let moved = (unit + 5 * number + at as u32) / 30;
+        word.copy_from_slice(&((moved * 37 + number) as u16).to_le_bytes());
+    }
+    payload
+}
+
+/// Nodes tell each other bases, steps to them, and entries by them.
 #[test]
 fn changes_by_bases_take_no_memory() {
     let mut config = config(64);
     config.strategy = Strategy::Grid;
     config.wire_version = 3;
+    (config.payload_bytes, config.datagram_bytes) = (64, 1452);
     let mut table = Table::new(&config, 40, false);
-    table.run(400);
-    let bases = table.sent(|node| node.counters().bases_sent);
-    let mut allocated = 0;
-    for unit in 0..200u32 {
-        for node in &mut table.nodes {
-            node.publish(&(unit / 3).to_le_bytes()).expect("it fits");
-        }
-        allocated += table.run(1);
-    }
-    assert_eq!(allocated, 0);
-    assert!(table.sent(|node| node.counters().bases_sent) > bases, "bases are part of it");
-    assert!(table.sent(|node| node.counters().answer_entries_received) > 0);
+    let run = |table: &mut Table, units: std::ops::Range<u32>| {
+        let unit_of = |unit| {
+            for (n, node) in table.nodes.iter_mut().enumerate() {
+                node.publish(&moving(n, unit)).expect("it fits");
+            }
+            table.run(1)
+        };
+        units.map(unit_of).sum::<u64>()
+    };
+    run(&mut table, 0..400);
+    let counted = |table: &Table| {
+        let of: [fn(&Node) -> u64; 4] = [
+            |node| node.counters().bases_taken,
+            |node| node.counters().steps_sent,
+            |node| node.counters().answer_entries_received,
+            |node| node.counters().answer_bytes_received,
+        ];
+        of.map(|of| table.sent(of))
+    };
+    let before = counted(&table);
+    assert_eq!(run(&mut table, 400..600), 0);
+    let after = counted(&table);
+    let [bases, steps, entries, bytes] = [0, 1, 2, 3].map(|at| after[at] - before[at]);
+    println!("{bases} bases taken, {steps} steps sent, {entries} entries of {bytes} bytes");
+    assert!(bases > 0 && steps > 0, "bases and steps are part of it");
+    // A whole one takes 76 bytes.
+    assert!(bytes < 38 * entries, "most are taken by bases: {entries} of {bytes} bytes");
 }
 
 #[test]

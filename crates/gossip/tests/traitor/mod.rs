@@ -1,5 +1,7 @@
 //! A member with the key that sends what it likes.
 
+mod groups;
+
 use super::*;
 use tidings_gossip::Stamp;
 use tidings_gossip::delta::{Base, Body, Item, Name};
