@@ -314,6 +314,11 @@ DRAWN = (
         Iterated._fields,
         tables=partial(iterations_of_ranks, name="contraction"),
     ),
+    Drawn(
+        "most-contraction.csv",
+        Iterated._fields,
+        tables=partial(iterations_of_ranks, name="most-contraction"),
+    ),
 )
 
 if __name__ == "__main__":
