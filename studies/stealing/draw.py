@@ -315,6 +315,11 @@ DRAWN = (
         tables=partial(iterations_of_ranks, name="contraction"),
     ),
     Drawn(
+        "many-contraction.csv",
+        Iterated._fields,
+        tables=partial(iterations_of_ranks, name="many-contraction"),
+    ),
+    Drawn(
         "most-contraction.csv",
         Iterated._fields,
         tables=partial(iterations_of_ranks, name="most-contraction"),
